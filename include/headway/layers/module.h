@@ -1,0 +1,73 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headway/weights/parameter.h"
+
+namespace headway {
+
+/// A node of the model tree: named parameters, each with the slices that fill it, and named children that can be
+/// replaced. Building a module declares its parameters; `allocate` gives them memory; a loader fills them.
+class Module {
+ public:
+  virtual ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  struct Child {
+    std::string name;
+    std::shared_ptr<Module> module;
+  };
+
+  const std::vector<std::shared_ptr<Parameter>>& own_parameters() const { return parameters_; }
+  const std::vector<Child>& children() const { return children_; }
+
+  /// The parameter "weight" or "bias" of this module itself; throws ArgumentError if it has none of that name.
+  Parameter& own_parameter(const std::string& name) const;
+
+  /// Every parameter of the tree with its dotted name, in declaration order. A parameter that two modules share is
+  /// listed once, under the name that comes first.
+  std::vector<NamedParameter> named_parameters(const std::string& prefix = "") const;
+
+  /// Every module of the tree with its dotted name, this one first.
+  std::vector<std::pair<std::string, Module*>> named_modules(const std::string& prefix = "");
+
+  /// Puts another module in the place of a direct child; throws ArgumentError if there is none of that name.
+  virtual void replace_child(const std::string& name, std::shared_ptr<Module> module);
+
+ protected:
+  Module() = default;
+
+  /// Declares a parameter of this module.
+  std::shared_ptr<Parameter> parameter(std::string name, std::vector<int64_t> shape, std::vector<TensorSlice> slices);
+
+  /// Lets this module use a parameter that another one declared, e.g. a tied LM head.
+  void share_parameter(std::shared_ptr<Parameter> parameter);
+
+  /// Builds a child and adds it to the tree.
+  template <typename T, typename... Args>
+  std::shared_ptr<T> child(std::string name, Args&&... args) {
+    auto module = std::make_shared<T>(std::forward<Args>(args)...);
+    children_.push_back({std::move(name), module});
+    return module;
+  }
+
+ private:
+  std::vector<std::shared_ptr<Parameter>> parameters_;
+  std::vector<Child> children_;
+};
+
+/// Gives every parameter of the tree memory: on the CPU in one huge-page arena, else tensor by tensor on the device.
+void allocate_parameters(Module& module, c10::ScalarType dtype, c10::Device device = c10::kCPU);
+
+/// Bytes of all allotted parameters of the tree, shared ones counted once.
+int64_t parameter_bytes(const Module& module);
+
+}  // namespace headway

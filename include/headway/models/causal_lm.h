@@ -1,0 +1,77 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "headway/config/model_config.h"
+#include "headway/config/parallel_config.h"
+#include "headway/kernels/attention_batch.h"
+#include "headway/layers/module.h"
+#include "headway/parallel/parallel_state.h"
+#include "headway/parallel/partition.h"
+#include "headway/weights/weight_loader.h"
+
+namespace headway {
+
+/// A decoder-only language model, sharded over the groups of a ParallelState. Every rank calls `forward` and
+/// `compute_logits` with the same arguments.
+class CausalLM : public Module {
+ public:
+  /// token_ids [tokens] int64 -> hidden states after the final norm, [tokens, hidden]. Reads and extends
+  /// `caches`, one per layer.
+  virtual at::Tensor forward(const at::Tensor& token_ids, const AttentionBatch& batch,
+                             std::vector<KVCacheView>& caches) = 0;
+
+  /// Rows of hidden states -> logits [rows, vocab_size] over the whole vocabulary, the same on every rank.
+  virtual at::Tensor compute_logits(const at::Tensor& hidden) = 0;
+
+  virtual CheckpointNames checkpoint_names() const = 0;
+
+  const ModelConfig& config() const { return config_; }
+  const HeadPartition& heads() const { return heads_; }  ///< what the KV cache is sized from
+
+  /// Allots the paged cache of every layer: [blocks, block_size, local_kv_heads, head_dim].
+  std::vector<KVCacheView> allocate_kv_cache(int64_t blocks, int64_t block_size) const;
+
+  c10::ScalarType dtype() const { return dtype_; }
+  c10::Device device() const { return device_; }
+
+ protected:
+  CausalLM(ModelConfig config, HeadPartition heads) : config_(std::move(config)), heads_(heads) {}
+
+ private:
+  friend struct ModelLoader;
+  ModelConfig config_;
+  HeadPartition heads_;
+  c10::ScalarType dtype_ = c10::kFloat;
+  c10::Device device_ = c10::kCPU;
+};
+
+/// A model with its weights, and what loading them took on this rank.
+struct LoadedModel {
+  std::unique_ptr<CausalLM> model;
+  LoadReport report;
+  double load_seconds = 0;
+};
+
+struct LoadOptions {
+  std::optional<DType> dtype;  ///< absent: the config's, else that of the stored tensors
+  c10::Device device = c10::kCPU;
+  LoadProgress progress;
+};
+
+/// Builds the model that `config.architecture` names without weights. Throws ConfigError for an unknown architecture,
+/// naming those that are known.
+std::unique_ptr<CausalLM> build_model(const ModelConfig& config, const ParallelConfig& parallel,
+                                      const ParallelState& state);
+
+/// Builds, allots and fills a model from a checkpoint folder.
+LoadedModel load_model(const std::filesystem::path& folder, const ModelConfig& config, const ParallelConfig& parallel,
+                       const ParallelState& state, const LoadOptions& options = {});
+
+}  // namespace headway

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "headway/parallel/group_coordinator.h"
+#include "headway/parallel/launch.h"
+#include "headway/parallel/rank_layout.h"
+
+namespace headway {
+
+enum class Device { cpu, cuda };
+
+struct DistributedOptions {
+  Device device = Device::cpu;
+  std::string backend = "auto";                       ///< "auto" (gloo on cpu, nccl on cuda), "gloo" or "nccl"
+  std::chrono::milliseconds timeout{60000};           ///< limit of each collective
+  std::chrono::milliseconds rendezvous_timeout{60000};  ///< limit of finding each other
+  std::string interface;                              ///< network interface for Gloo; empty: loopback on one host
+};
+
+/// The process groups of one process, built once from a launch environment and the sizes.
+class ParallelState {
+ public:
+  /// Builds world, TP, lm_head_tp and attn_dp groups; every rank creates every group in the same order. Compares the
+  /// sizes and `settings` (any text that must be equal everywhere) over all ranks and throws LaunchError naming the
+  /// ranks and values that differ.
+  static std::unique_ptr<ParallelState> create(const LaunchEnvironment& launch, int tp, int attn_tp,
+                                               const DistributedOptions& options = {},
+                                               const std::string& settings = "");
+
+  /// A single process: every group has size 1.
+  static std::unique_ptr<ParallelState> single();
+
+  ~ParallelState();
+  ParallelState(const ParallelState&) = delete;
+  ParallelState& operator=(const ParallelState&) = delete;
+
+  const LaunchEnvironment& launch() const;
+  const RankLayout& layout() const;
+  const GroupCoordinator& world() const;
+  const GroupCoordinator& tp() const;
+  const GroupCoordinator& lm_head_tp() const;  ///< the attention group
+  const GroupCoordinator& attn_dp() const;     ///< the ranks that hold the same heads in different replicas
+  const GroupCoordinator& self() const;        ///< this rank alone
+
+ private:
+  struct Impl;
+  explicit ParallelState(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The names that users of vLLM expect, over one process-wide ParallelState.
+/// @{
+void init_distributed_environment(const LaunchEnvironment& launch, const DistributedOptions& options = {});
+void initialize_model_parallel(int tensor_model_parallel_size, int lm_head_tensor_model_parallel_size);
+/// As initialize_model_parallel; if the groups exist already, checks that the sizes are equal.
+void ensure_model_parallel_initialized(int tensor_model_parallel_size, int lm_head_tensor_model_parallel_size);
+bool model_parallel_is_initialized();
+void destroy_model_parallel();
+void destroy_distributed_environment();
+const ParallelState& get_parallel_state();
+const GroupCoordinator& get_world_group();
+const GroupCoordinator& get_tp_group();
+/// Throws Error "LM head tensor model parallel group is not initialized." before initialize_model_parallel.
+const GroupCoordinator& get_lm_tp_group();
+int get_tensor_model_parallel_world_size();
+int get_tensor_model_parallel_rank();
+int get_lm_tensor_model_parallel_world_size();
+int get_lm_tensor_model_parallel_rank();
+/// @}
+
+}  // namespace headway
