@@ -4,17 +4,19 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "headway/base/error.h"
 #include "headway/weights/parameter.h"
 
 namespace headway {
 
 /// A node of the model tree: named parameters, each with the slices that fill it, and named children that can be
-/// replaced. Building a module declares its parameters; `allocate` gives them memory; a loader fills them.
+/// replaced. Building a module declares its parameters; `allocate_parameters` gives them memory; a loader fills them.
 class Module {
  public:
   virtual ~Module();
@@ -24,6 +26,7 @@ class Module {
   struct Child {
     std::string name;
     std::shared_ptr<Module> module;
+    std::function<void(std::shared_ptr<Module>)> rebind;  ///< points the parent's own member at a replacement
   };
 
   const std::vector<std::shared_ptr<Parameter>>& own_parameters() const { return parameters_; }
@@ -39,8 +42,9 @@ class Module {
   /// Every module of the tree with its dotted name, this one first.
   std::vector<std::pair<std::string, Module*>> named_modules(const std::string& prefix = "");
 
-  /// Puts another module in the place of a direct child; throws ArgumentError if there is none of that name.
-  virtual void replace_child(const std::string& name, std::shared_ptr<Module> module);
+  /// Puts another module in the place of a direct child. Throws ArgumentError if there is none of that name or if
+  /// the parent cannot call a module of that type.
+  void replace_child(const std::string& name, std::shared_ptr<Module> module);
 
  protected:
   Module() = default;
@@ -48,18 +52,24 @@ class Module {
   /// Declares a parameter of this module.
   std::shared_ptr<Parameter> parameter(std::string name, std::vector<int64_t> shape, std::vector<TensorSlice> slices);
 
-  /// Lets this module use a parameter that another one declared, e.g. a tied LM head.
+  /// Makes a parameter that another module declared one of this module's too, e.g. of a tied LM head.
   void share_parameter(std::shared_ptr<Parameter> parameter);
 
-  /// Builds a child and adds it to the tree.
-  template <typename T, typename... Args>
-  std::shared_ptr<T> child(std::string name, Args&&... args) {
+  /// Builds a T as the child `name` and points `member` at it. `Base` is what the parent calls it by.
+  template <typename T, typename Base, typename... Args>
+  void child(std::string name, std::shared_ptr<Base>& member, Args&&... args) {
     auto module = std::make_shared<T>(std::forward<Args>(args)...);
-    children_.push_back({std::move(name), module});
-    return module;
+    member = module;
+    children_.push_back({std::move(name), module, [&member](std::shared_ptr<Module> replacement) {
+                           auto typed = std::dynamic_pointer_cast<Base>(std::move(replacement));
+                           if (!typed) throw ArgumentError("the parent cannot call a module of the replacement's type");
+                           member = std::move(typed);
+                         }});
   }
 
  private:
+  void collect_parameters(const std::string& prefix, std::vector<NamedParameter>& found) const;
+
   std::vector<std::shared_ptr<Parameter>> parameters_;
   std::vector<Child> children_;
 };

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "headway/config/model_config.h"
@@ -38,18 +40,17 @@ class CausalLM : public Module {
   /// Allots the paged cache of every layer: [blocks, block_size, local_kv_heads, head_dim].
   std::vector<KVCacheView> allocate_kv_cache(int64_t blocks, int64_t block_size) const;
 
-  c10::ScalarType dtype() const { return dtype_; }
-  c10::Device device() const { return device_; }
+  c10::ScalarType dtype() const { return any_weight().scalar_type(); }
+  c10::Device device() const { return any_weight().device(); }
 
  protected:
   CausalLM(ModelConfig config, HeadPartition heads) : config_(std::move(config)), heads_(heads) {}
 
  private:
-  friend struct ModelLoader;
+  at::Tensor any_weight() const;  // all weights have the same dtype and device
+
   ModelConfig config_;
   HeadPartition heads_;
-  c10::ScalarType dtype_ = c10::kFloat;
-  c10::Device device_ = c10::kCPU;
 };
 
 /// A model with its weights, and what loading them took on this rank.

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "headway/layers/attn_linear.h"
+#include "headway/layers/linear.h"
+#include "headway/layers/rms_norm.h"
+#include "headway/layers/rotary_embedding.h"
+#include "headway/layers/vocab_parallel_embedding.h"
+#include "headway/models/causal_lm.h"
+
+// Qwen2 and Qwen2.5 (https://arxiv.org/abs/2407.10671): pre-norm blocks of grouped-query attention with biases on q, k
+// and v, and of a SiLU-gated MLP. Attention is sharded over `lm_head_tp`, the MLP over `tp`.
+namespace headway {
+
+/// One attention block. The input and output are [tokens, hidden], the same on every rank of the attention group.
+class Qwen2Attention : public Module {
+ public:
+  Qwen2Attention(const ModelConfig& config, int64_t layer, const ParallelState& state);
+
+  /// Extends `cache` by the batch's keys and values and attends over it.
+  at::Tensor forward(const at::Tensor& hidden, const RotaryAngles& angles, const AttentionBatch& batch,
+                     KVCacheView& cache) const;
+
+  const HeadPartition& heads() const { return heads_; }
+
+ private:
+  int64_t head_dim_;
+  HeadPartition heads_;
+  std::vector<HeadRun> runs_;
+  double scale_;
+  std::optional<int64_t> sliding_window_;
+  std::shared_ptr<Linear> qkv_proj_;
+  std::shared_ptr<Linear> o_proj_;
+};
+
+/// down(silu(gate(x)) * up(x)); the intermediate columns may be uneven or empty on a rank.
+class Qwen2MLP : public Module {
+ public:
+  Qwen2MLP(const ModelConfig& config, const ParallelState& state);
+  at::Tensor forward(const at::Tensor& hidden) const;
+
+ private:
+  std::shared_ptr<Linear> gate_up_proj_;
+  std::shared_ptr<Linear> down_proj_;
+};
+
+class Qwen2DecoderLayer : public Module {
+ public:
+  Qwen2DecoderLayer(const ModelConfig& config, int64_t layer, const ParallelState& state);
+
+  /// Returns the MLP's output; the block's sum is residual + output, added by the next norm.
+  at::Tensor forward(const at::Tensor& hidden, at::Tensor& residual, const RotaryAngles& angles,
+                     const AttentionBatch& batch, KVCacheView& cache) const;
+
+ private:
+  std::shared_ptr<RMSNorm> input_layernorm_;
+  std::shared_ptr<Qwen2Attention> self_attn_;
+  std::shared_ptr<RMSNorm> post_attention_layernorm_;
+  std::shared_ptr<Qwen2MLP> mlp_;
+};
+
+/// Embedding, blocks and final norm.
+class Qwen2Model : public Module {
+ public:
+  Qwen2Model(const ModelConfig& config, const GroupCoordinator& embedding_group, const ParallelState& state);
+
+  at::Tensor forward(const at::Tensor& token_ids, const AttentionBatch& batch, std::vector<KVCacheView>& caches);
+
+  const VocabParallelEmbedding& embed_tokens() const { return *embed_tokens_; }
+
+ private:
+  RotaryEmbedding rotary_;
+  std::shared_ptr<VocabParallelEmbedding> embed_tokens_;
+  std::vector<std::shared_ptr<Qwen2DecoderLayer>> layers_;
+  std::shared_ptr<RMSNorm> norm_;
+};
+
+class Qwen2ForCausalLM : public CausalLM {
+ public:
+  Qwen2ForCausalLM(const ModelConfig& config, const ParallelConfig& parallel, const ParallelState& state);
+
+  at::Tensor forward(const at::Tensor& token_ids, const AttentionBatch& batch,
+                     std::vector<KVCacheView>& caches) override;
+  at::Tensor compute_logits(const at::Tensor& hidden) override;
+  CheckpointNames checkpoint_names() const override;
+
+ private:
+  std::shared_ptr<Qwen2Model> model_;
+  std::shared_ptr<ParallelLMHead> lm_head_;
+};
+
+}  // namespace headway

@@ -1,0 +1,50 @@
+#include "headway/models/causal_lm.h"
+
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "headway/weights/torch_dtype.h"
+
+namespace headway {
+namespace {
+
+/// The dtype to compute in: what was asked for, else the config's, else that of the stored embedding table.
+c10::ScalarType compute_dtype(const LoadOptions& options, const ModelConfig& config, const CheckpointIndex& index) {
+  if (options.dtype) return torch_dtype(*options.dtype);
+  if (config.dtype) return torch_dtype(*config.dtype);
+  for (const auto& [name, location] : index.tensors()) {
+    if (name.ends_with("embed_tokens.weight")) return torch_dtype(location.info.dtype);
+  }
+  throw CheckpointError(fmt::format("{}: no embed_tokens.weight", index.folder().string()));
+}
+
+}  // namespace
+
+std::vector<KVCacheView> CausalLM::allocate_kv_cache(int64_t blocks, int64_t block_size) const {
+  const std::vector<int64_t> shape{blocks, block_size, heads_.local_kv_heads(), config_.head_dim};
+  const auto options = at::TensorOptions(dtype()).device(device());
+  std::vector<KVCacheView> caches;
+  for (int64_t i = 0; i < config_.num_layers; ++i)
+    caches.push_back({at::zeros(shape, options), at::zeros(shape, options)});
+  return caches;
+}
+
+at::Tensor CausalLM::any_weight() const {
+  return named_parameters().front().parameter->tensor;
+}
+
+LoadedModel load_model(const std::filesystem::path& folder, const ModelConfig& config, const ParallelConfig& parallel,
+                       const ParallelState& state, const LoadOptions& options) {
+  const auto start = std::chrono::steady_clock::now();
+  LoadedModel loaded{build_model(config, parallel, state), {}, 0};
+  const CheckpointIndex index(folder);
+  allocate_parameters(*loaded.model, compute_dtype(options, config, index), options.device);
+  const WeightLoader loader(index, loaded.model->checkpoint_names());
+  loaded.report = loader.load(loaded.model->named_parameters(), options.progress);
+  loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return loaded;
+}
+
+}  // namespace headway
