@@ -1,0 +1,60 @@
+# The everyday commands. `make` alone lists them.
+SHELL := /bin/bash
+PYTHON := .venv/bin/python
+DEMO_MODEL := .cache/models/SmolLM2-135M-Instruct
+DEMO_PROMPT := Explain in two sentences why the sky is blue.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup configure build demo test test-full gpu-test format format-check tidy rooms install-example clean
+
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+setup: ## Install what is missing: Debian packages, .venv with the pinned requirements
+	@tools/setup.sh
+
+configure: setup
+	@cmake --preset release -Wno-dev $(CMAKE_ARGUMENTS)
+
+build: configure ## Build build/bin/headway
+	@cmake --build build --target headway_cli
+
+$(DEMO_MODEL)/config.json: tools/smollm2.py | setup
+	@echo "Converting SmolLM2-135M-Instruct to $(DEMO_MODEL)" >&2
+	@$(PYTHON) tools/smollm2.py $(DEMO_MODEL)
+
+demo: build $(DEMO_MODEL)/config.json ## Generate text on 2 ranks, attention split 4 + 5 heads
+	build/bin/headway generate --model $(DEMO_MODEL) --tp 2 --attn-tp 2 --chat --max-tokens 128 \
+	  --prompt "$(DEMO_PROMPT)"
+
+build-all: configure
+	@cmake --build build
+
+test: build-all $(DEMO_MODEL)/config.json ## Build and run all tests but the slow ones
+	@$(PYTHON) tools/run_tests.py --build build
+
+test-full: build-all $(DEMO_MODEL)/config.json ## Build and run all tests
+	@$(PYTHON) tools/run_tests.py --build build --slow
+
+gpu-test: ## Build and run the tests for CUDA machines (HEADWAY_PYTHON names the Python that has torch)
+	@tools/gpu_test.sh
+
+format: ## Format the C++ sources
+	@git ls-files '*.cpp' '*.h' | xargs clang-format -i
+
+format-check: ## Fail where clang-format would change a C++ source
+	@tools/setup.sh --dev
+	@git ls-files '*.cpp' '*.h' | xargs clang-format --dry-run --Werror
+
+tidy: configure ## Run clang-tidy (FILES="..." limits it)
+	@tools/setup.sh --dev
+	@tools/tidy.sh $(FILES)
+
+rooms: ## Check which room includes which
+	@python3 tools/check_rooms.py
+
+install-example: build ## Install into a temporary folder, then build and run examples/generate against it
+	@tools/install_example.sh $(DEMO_MODEL)
+
+clean: ## Remove the build folders (the .venv and .cache stay)
+	@rm -rf build build-*
