@@ -1,0 +1,164 @@
+#include "engine/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headway/base/error.h"
+
+namespace headway {
+namespace {
+
+void check_limits(const SchedulerLimits& limits) {
+  if (limits.max_model_len < 2 || limits.max_num_seqs < 1) {
+    throw ArgumentError(fmt::format("max_model_len is {} and max_num_seqs {}; they must be at least 2 and 1",
+                                    limits.max_model_len, limits.max_num_seqs));
+  }
+  if (limits.max_batch_tokens < limits.max_num_seqs) {
+    throw ArgumentError(fmt::format("max_batch_tokens is {}; it must be at least max_num_seqs, which is {}",
+                                    limits.max_batch_tokens, limits.max_num_seqs));
+  }
+}
+
+void take(ScheduledBatch& batch, int64_t& budget, const Request& request) {
+  const int64_t tokens = std::min(request.pending_tokens(), budget);
+  batch.sequences.push_back({&request, tokens});
+  budget -= tokens;
+}
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerLimits limits, BlockManager blocks)
+    : limits_(std::move(limits)), blocks_(std::move(blocks)) {
+  check_limits(limits_);
+}
+
+RequestId Scheduler::add(std::vector<int32_t> prompt, const SamplingParams& params, uint64_t seed) {
+  params.validate();
+  const int64_t prompt_tokens = static_cast<int64_t>(prompt.size());
+  if (prompt_tokens == 0) throw ArgumentError("the prompt has no tokens");
+  if (prompt_tokens >= limits_.max_model_len) {
+    throw ArgumentError(
+        fmt::format("the prompt has {} tokens, which leaves no room for a new one within "
+                    "max_model_len {}",
+                    prompt_tokens, limits_.max_model_len));
+  }
+  if (prompt_tokens + params.max_tokens > limits_.max_model_len) {
+    throw ArgumentError(
+        fmt::format("the prompt has {} tokens and max_tokens is {}: together they exceed "
+                    "max_model_len {}",
+                    prompt_tokens, params.max_tokens, limits_.max_model_len));
+  }
+  if (prompt_tokens > blocks_.total_tokens()) {
+    throw ArgumentError(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})",
+                                    prompt_tokens, blocks_.total_tokens(), blocks_.total_blocks(),
+                                    blocks_.block_size()));
+  }
+  Request request;
+  request.id = next_id_++;
+  request.token_ids = std::move(prompt);
+  request.prompt_tokens = prompt_tokens;
+  // The last new token is never fed back, so it needs no place in the cache.
+  request.max_tokens = std::min(params.max_tokens, blocks_.total_tokens() - prompt_tokens + 1);
+  request.params = params;
+  request.seed = seed;
+  waiting_.insert(request.id);
+  const RequestId id = request.id;
+  requests_.emplace(id, std::move(request));
+  return id;
+}
+
+bool Scheduler::cancel(RequestId id) {
+  if (!requests_.contains(id)) return false;
+  remove(id);
+  return true;
+}
+
+ScheduledBatch Scheduler::schedule() {
+  ScheduledBatch batch;
+  int64_t budget = limits_.max_batch_tokens;
+  continue_running(batch, budget);
+  admit_waiting(batch, budget);
+  return batch;
+}
+
+void Scheduler::continue_running(ScheduledBatch& batch, int64_t& budget) {
+  for (const RequestId id : running_in_order()) {
+    if (budget == 0) return;
+    if (!running_.contains(id)) continue;  // it gave its blocks to an earlier one
+    Request& request = requests_.at(id);
+    if (make_room(request)) take(batch, budget, request);
+  }
+}
+
+void Scheduler::admit_waiting(ScheduledBatch& batch, int64_t& budget) {
+  while (budget > 0 && !waiting_.empty() && num_running() < limits_.max_num_seqs) {
+    Request& request = requests_.at(*waiting_.begin());
+    // All of its tokens get their blocks now, so that only decoding ever runs out of them.
+    if (!blocks_.grow(request.block_table, request.total_tokens())) return;
+    running_.insert(request.id);
+    waiting_.erase(request.id);
+    take(batch, budget, request);
+  }
+}
+
+std::vector<RequestId> Scheduler::running_in_order() const {
+  std::vector<RequestId> ids(running_.begin(), running_.end());
+  std::stable_partition(ids.begin(), ids.end(), [this](RequestId id) { return requests_.at(id).decoding(); });
+  return ids;
+}
+
+bool Scheduler::make_room(Request& request) {
+  while (!blocks_.grow(request.block_table, request.total_tokens())) {
+    Request& latest = requests_.at(*running_.rbegin());
+    preempt(latest);
+    if (latest.id == request.id) return false;
+  }
+  return true;
+}
+
+void Scheduler::preempt(Request& request) {
+  blocks_.release(request.block_table);
+  request.computed_tokens = 0;
+  running_.erase(request.id);
+  waiting_.insert(request.id);
+  ++num_preemptions_;
+}
+
+void Scheduler::remove(RequestId id) {
+  blocks_.release(requests_.at(id).block_table);
+  running_.erase(id);
+  waiting_.erase(id);
+  requests_.erase(id);
+}
+
+std::vector<RequestOutput> Scheduler::update(const ScheduledBatch& batch, const std::vector<SampledToken>& tokens) {
+  std::vector<RequestOutput> outputs;
+  size_t next = 0;
+  for (const ScheduledSequence& sequence : batch.sequences) {
+    Request& request = requests_.at(sequence.request->id);
+    const bool samples = sequence.samples();
+    request.computed_tokens += sequence.num_tokens;
+    if (!samples) continue;
+    if (next == tokens.size()) throw ArgumentError(fmt::format("{} tokens are too few for the batch", tokens.size()));
+    outputs.push_back(append(request, tokens[next++]));
+    if (outputs.back().finish_reason) remove(request.id);
+  }
+  if (next != tokens.size()) throw ArgumentError(fmt::format("{} tokens for {} sequences", tokens.size(), next));
+  return outputs;
+}
+
+RequestOutput Scheduler::append(Request& request, const SampledToken& sampled) const {
+  if (!sampled.error.empty()) return {request.id, {}, FinishReason::error, sampled.error};
+  request.token_ids.push_back(sampled.token);
+  RequestOutput output{request.id, {sampled.token}, {}, {}};
+  const auto& eos = limits_.eos_token_ids;
+  if (!request.params.ignore_eos && std::find(eos.begin(), eos.end(), sampled.token) != eos.end()) {
+    output.finish_reason = FinishReason::stop;
+  } else if (request.generated_tokens() >= request.max_tokens) {
+    output.finish_reason = FinishReason::length;
+  }
+  return output;
+}
+
+}  // namespace headway

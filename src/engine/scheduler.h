@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "engine/block_manager.h"
+#include "engine/request.h"
+
+namespace headway {
+
+/// Limits of a scheduler; all are positive.
+struct SchedulerLimits {
+  int64_t max_model_len = 0;     ///< tokens of a sequence, prompt and new ones together
+  int64_t max_num_seqs = 0;      ///< sequences that hold KV blocks at a time
+  int64_t max_batch_tokens = 0;  ///< tokens of a step, at least max_num_seqs
+  std::vector<int64_t> eos_token_ids;
+};
+
+/// Decides what each step computes: requests join and leave at any step, first come first served within a budget of
+/// tokens. Decoding requests come first, so a long prompt, cut into chunks, does not stall them. When blocks run out
+/// the latest running request gives up its own and is recomputed later; the earliest always makes progress.
+class Scheduler {
+ public:
+  /// Throws ArgumentError for limits that contradict each other.
+  Scheduler(SchedulerLimits limits, BlockManager blocks);
+
+  /// Queues a request. Throws ArgumentError at once, naming the sizes, if it can never fit.
+  RequestId add(std::vector<int32_t> prompt, const SamplingParams& params, uint64_t seed);
+
+  /// Forgets a request and frees its blocks for the next step; false if it is not known (any more).
+  bool cancel(RequestId id);
+
+  ScheduledBatch schedule();
+
+  /// Takes one token for each sequence of `batch` that samples, in order, and says what became of their requests.
+  std::vector<RequestOutput> update(const ScheduledBatch& batch, const std::vector<SampledToken>& tokens);
+
+  bool has_unfinished() const { return !requests_.empty(); }
+  int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
+  int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
+  int64_t num_preemptions() const { return num_preemptions_; }
+  const BlockManager& blocks() const { return blocks_; }
+
+ private:
+  void continue_running(ScheduledBatch& batch, int64_t& budget);
+  void admit_waiting(ScheduledBatch& batch, int64_t& budget);
+  std::vector<RequestId> running_in_order() const;
+  bool make_room(Request& request);
+  void preempt(Request& request);
+  void remove(RequestId id);
+  RequestOutput append(Request& request, const SampledToken& sampled) const;
+
+  SchedulerLimits limits_;
+  BlockManager blocks_;
+  RequestId next_id_ = 1;
+  int64_t num_preemptions_ = 0;
+  std::map<RequestId, Request> requests_;
+  std::set<RequestId> waiting_;  ///< ids ascend with arrival, so both sets are in order of arrival
+  std::set<RequestId> running_;
+};
+
+}  // namespace headway

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/block_manager.h"
+#include "engine/request.h"
+#include "headway/kernels/attention_batch.h"
+
+namespace headway {
+
+/// What every rank must know of one sequence to compute its part of a step.
+struct SequenceInput {
+  std::vector<int32_t> token_ids;  ///< the tokens to compute: the last ones of the context
+  int64_t context_length = 0;      ///< tokens in all, these included
+  BlockTable block_table;          ///< enough blocks for the context
+  bool needs_logits = false;       ///< whether the last token's logits are asked for
+
+  friend bool operator==(const SequenceInput&, const SequenceInput&) = default;
+};
+
+/// What rank 0 tells all ranks before a step. It says all there is to know, so that other ranks keep no state of
+/// requests; the tokens that were sampled last travel in it like any other.
+struct StepInput {
+  bool stop = false;  ///< no step follows: the other ranks may return
+  std::vector<SequenceInput> sequences;
+
+  static StepInput of(const ScheduledBatch& batch, int64_t block_size);
+
+  std::vector<int64_t> token_ids() const;   ///< [tokens]
+  std::vector<int64_t> logit_rows() const;  ///< rows of the tokens whose logits are asked for
+  AttentionBatch attention_batch(int64_t block_size) const;
+
+  friend bool operator==(const StepInput&, const StepInput&) = default;
+};
+
+/// The binary form: little-endian 32-bit words in the order of the fields, lists after their lengths.
+std::string serialise(const StepInput& input);
+
+/// Throws CommunicationError for bytes that `serialise` does not write.
+StepInput parse_step_input(std::string_view bytes);
+
+}  // namespace headway
