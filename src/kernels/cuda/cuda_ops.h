@@ -1,0 +1,19 @@
+#pragma once
+
+#include "kernels/ops.h"
+
+// The operators of ops.h through ATen alone, for any device that ATen serves; CUDA tensors come here. Arguments have
+// been checked by ops.cpp.
+namespace headway::kernels::cuda {
+
+at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias);
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
+at::Tensor add_rms_norm(const at::Tensor& x, at::Tensor& residual, const at::Tensor& weight, double eps);
+at::Tensor silu_and_mul(const at::Tensor& gate_up);
+void rotary_embedding(at::Tensor& heads, const at::Tensor& cos_sin, const std::vector<int64_t>& positions);
+void write_kv_cache(const at::Tensor& k, const at::Tensor& v, const KVCacheView& cache, const AttentionBatch& batch);
+at::Tensor paged_attention(const at::Tensor& q, const KVCacheView& cache, const AttentionBatch& batch,
+                           const std::vector<HeadRun>& runs, const AttentionOptions& options);
+at::Tensor embedding(const at::Tensor& ids, const at::Tensor& weight, Range rows);
+
+}  // namespace headway::kernels::cuda
