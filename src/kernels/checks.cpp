@@ -14,7 +14,9 @@ template <typename... Args>
   throw ArgumentError(fmt::format("{}: {}", op, fmt::format(format, std::forward<Args>(args)...)));
 }
 
-std::string shape_of(const at::Tensor& tensor) { return fmt::format("[{}]", fmt::join(tensor.sizes(), ", ")); }
+std::string shape_of(const at::Tensor& tensor) {
+  return fmt::format("[{}]", fmt::join(tensor.sizes(), ", "));
+}
 
 }  // namespace
 

@@ -78,8 +78,8 @@ void rotary_embedding(at::Tensor heads, const at::Tensor& cos_sin, const std::ve
   check_size("rotary_embedding", "cos_sin", cos_sin, 1, heads.size(2));
   check_size("rotary_embedding", "heads", heads, 0, static_cast<int64_t>(positions.size()));
   if (cos_sin.scalar_type() != at::kFloat || !cos_sin.is_contiguous() || heads.size(2) % 2 != 0) {
-    throw ArgumentError(fmt::format(
-        "rotary_embedding: cos_sin must be contiguous fp32 and head_dim {} even", heads.size(2)));
+    throw ArgumentError(
+        fmt::format("rotary_embedding: cos_sin must be contiguous fp32 and head_dim {} even", heads.size(2)));
   }
   for (int64_t position : positions) {
     if (position < 0 || position >= cos_sin.size(0)) {

@@ -33,8 +33,8 @@ void rotary_embedding(at::Tensor heads, const at::Tensor& cos_sin, const std::ve
 void write_kv_cache(const at::Tensor& k, const at::Tensor& v, const KVCacheView& cache, const AttentionBatch& batch);
 
 struct AttentionOptions {
-  double scale = 1.0;                    ///< multiplies q . k
-  std::optional<int64_t> sliding_window; ///< a token sees itself and the window - 1 tokens before it
+  double scale = 1.0;                          ///< multiplies q . k
+  std::optional<int64_t> sliding_window = {};  ///< a token sees itself and the window - 1 tokens before it
 };
 
 /// Causal attention over the paged cache: q [tokens, local_q_heads, head_dim] -> the same shape. `runs` says which

@@ -12,7 +12,8 @@ void write(const at::Tensor& source, const at::Tensor& cache, const std::vector<
   const auto* from = static_cast<const std::byte*>(rows.const_data_ptr());
   auto* to = static_cast<std::byte*>(cache.mutable_data_ptr());
   for (size_t token = 0; token < slots.size(); ++token) {
-    std::memcpy(to + slots[token] * row_bytes, from + static_cast<int64_t>(token) * rows.stride(0) * element, row_bytes);
+    std::memcpy(to + slots[token] * row_bytes, from + static_cast<int64_t>(token) * rows.stride(0) * element,
+                row_bytes);
   }
 }
 

@@ -14,7 +14,9 @@ template <typename T>
 class CacheRows {
  public:
   CacheRows(const at::Tensor& cache, const std::vector<int32_t>& blocks, int64_t kv_head)
-      : data_(cache.const_data_ptr<T>() + kv_head * cache.size(3)), blocks_(blocks), block_size_(cache.size(1)),
+      : data_(cache.const_data_ptr<T>() + kv_head * cache.size(3)),
+        blocks_(blocks),
+        block_size_(cache.size(1)),
         row_(cache.size(2) * cache.size(3)) {}
 
   const T* operator[](int64_t position) const {

@@ -13,7 +13,8 @@ void normalize_row(const T* x, const T* weight, T* y, int64_t n, double eps) {
   float sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += static_cast<float>(x[i]) * static_cast<float>(x[i]);
   const float factor = 1.0f / std::sqrt(sum / static_cast<float>(n) + static_cast<float>(eps));
-  for (int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(static_cast<float>(x[i]) * factor * static_cast<float>(weight[i]));
+  for (int64_t i = 0; i < n; ++i)
+    y[i] = static_cast<T>(static_cast<float>(x[i]) * factor * static_cast<float>(weight[i]));
 }
 
 }  // namespace

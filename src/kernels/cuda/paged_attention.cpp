@@ -13,8 +13,8 @@ namespace {
 
 /// The part of a sequence's context that its new tokens may see.
 struct Visible {
-  at::Tensor keys;    // [length, local_kv_heads, head_dim]
-  at::Tensor values;  // the same
+  at::Tensor keys;                 // [length, local_kv_heads, head_dim]
+  at::Tensor values;               // the same
   std::optional<at::Tensor> mask;  // [new tokens, length]; nothing if all is seen
 };
 
@@ -38,7 +38,7 @@ Visible gather(const KVCacheView& cache, const AttentionBatch& batch, int64_t se
     const auto index_options = at::TensorOptions().dtype(at::kLong).device(device);
     const at::Tensor query = at::arange(context - length, context, index_options).unsqueeze(1);
     const at::Tensor key = at::arange(begin, context, index_options).unsqueeze(0);
-    visible.mask = key.le(query).logical_and_(key.gt(query - window));
+    visible.mask = key.le(query).logical_and_(key.gt(query.sub(window)));
   }
   return visible;
 }

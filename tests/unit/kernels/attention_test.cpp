@@ -1,5 +1,5 @@
-#include <ATen/ops/equal.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 
@@ -92,8 +92,7 @@ TEST_P(Attention, LargeScoresDoNotOverflow) {
   const auto [batch, blocks] = BatchCase::of({{1, 5}, {3, 3}}, 4);
   const KVCacheView cache = {at::full({blocks, 4, 1, 16}, 400, options()), random({blocks, 4, 1, 16})};
   const at::Tensor q = at::full({4, 2, 16}, 400, options());
-  const at::Tensor output =
-      backend().paged_attention(q, cache, batch, runs_of({2}), {.scale = 0.25});
+  const at::Tensor output = backend().paged_attention(q, cache, batch, runs_of({2}), {.scale = 0.25});
   const at::Tensor expected = reference::attention(q.narrow(0, 0, 1), context(cache.keys, batch, 0),
                                                    context(cache.values, batch, 0), runs_of({2}), {.scale = 0.25});
   expect_close(output.narrow(0, 0, 1), expected);

@@ -2,6 +2,8 @@
 
 namespace headway::kernels {
 
-std::vector<Backend> backends() { return {{.name = "cuda", .device = at::Device(at::kCUDA, 0)}}; }
+std::vector<Backend> backends() {
+  return {{.name = "cuda", .device = at::Device(at::kCUDA, 0)}};
+}
 
 }  // namespace headway::kernels

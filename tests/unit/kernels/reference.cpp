@@ -9,7 +9,9 @@
 namespace headway::kernels::reference {
 namespace {
 
-at::Tensor in_double(const at::Tensor& tensor) { return tensor.to(at::kCPU, at::kDouble).contiguous(); }
+at::Tensor in_double(const at::Tensor& tensor) {
+  return tensor.to(at::kCPU, at::kDouble).contiguous();
+}
 
 void attend(const at::Tensor& q, const at::Tensor& keys, const at::Tensor& values, const AttentionOptions& options,
             int64_t token, int64_t head, int64_t kv_head, at::Tensor& output) {
