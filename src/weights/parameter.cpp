@@ -5,6 +5,8 @@
 
 namespace headway {
 
-int64_t Parameter::numel() const { return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>()); }
+int64_t Parameter::numel() const {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
 
 }  // namespace headway

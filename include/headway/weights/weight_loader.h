@@ -49,8 +49,9 @@ class WeightLoader {
   CheckpointNames names_;
 };
 
-/// Copies one section (or a whole tensor, with section "") from a full tensor in memory into an allotted parameter:
-/// what `load` does, for tests and for callers that hold the full weights. Throws ArgumentError on a wrong shape.
+/// Copies one section from a full tensor in memory into an allotted parameter: what `load` does, for tests and for
+/// callers that hold the full weights. Section "" stands for the whole tensor; of a parameter with several sections,
+/// for a tensor in which they are fused. Throws ArgumentError on an unknown section or a wrong shape.
 void load_section(Parameter& parameter, const at::Tensor& full, const std::string& section = "");
 
 }  // namespace headway
