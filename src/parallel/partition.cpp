@@ -18,9 +18,13 @@ void check_rank(int group_size, GroupRank rank) {
 }
 
 /// The r-th of `parts` balanced cuts of [0, total).
-Range balanced_cut(int64_t total, int64_t parts, int64_t r) { return {r * total / parts, (r + 1) * total / parts}; }
+Range balanced_cut(int64_t total, int64_t parts, int64_t r) {
+  return {r * total / parts, (r + 1) * total / parts};
+}
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
 
 int64_t granule_for(int64_t total, int64_t group_size) {
   for (int64_t granule = kLargestGranule; granule > 1; granule /= 2) {
@@ -38,7 +42,8 @@ HeadPartition HeadPartition::of(HeadCounts total, int group_size, GroupRank rank
     throw ConfigError(fmt::format("{} query heads do not divide evenly over {} KV heads", q, kv));
   }
   if (group_size > q) {
-    throw ConfigError(fmt::format("lm_head_tp: {} query heads over {} ranks leave rank 0 without a head", q, group_size));
+    throw ConfigError(
+        fmt::format("lm_head_tp: {} query heads over {} ranks leave rank 0 without a head", q, group_size));
   }
   HeadPartition partition;
   partition.total_q_heads = q;

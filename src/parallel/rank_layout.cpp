@@ -18,10 +18,14 @@ RankList strided(int first, int count, int stride) {
 
 std::string_view name_of(GroupKind kind) {
   switch (kind) {
-    case GroupKind::world: return "world";
-    case GroupKind::tp: return "tp";
-    case GroupKind::lm_head_tp: return "lm_head_tp";
-    case GroupKind::attn_dp: return "attn_dp";
+    case GroupKind::world:
+      return "world";
+    case GroupKind::tp:
+      return "tp";
+    case GroupKind::lm_head_tp:
+      return "lm_head_tp";
+    case GroupKind::attn_dp:
+      return "attn_dp";
   }
   return "?";
 }

@@ -17,6 +17,8 @@ class Communicator {
   virtual ~Communicator() = default;
 
   virtual const char* backend_name() const = 0;
+  /// Where tensors must lie.
+  virtual at::Device device() const { return at::kCPU; }
 
   /// Sums in place.
   virtual void all_reduce(at::Tensor& tensor) = 0;

@@ -2,7 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,23 +13,27 @@
 
 namespace headway {
 
+class FailureBoard;
+
 /// One process group as its members see it: collectives on tensors with typed ranks, a limit in time, and errors that
 /// name the operation, the group and the rank. On a group of one every collective is the identity, so callers need
 /// no branch. Dimensions may be negative, as in PyTorch.
 class GroupCoordinator {
  public:
-  /// `communicator` may be null only for a group of one. Throws ArgumentError if `self` is not in `ranks`.
-  GroupCoordinator(std::string name, RankList ranks, GlobalRank self, std::shared_ptr<Communicator> communicator);
+  /// `communicator` may be null only for a group of one. Throws ArgumentError if `self` is not in `ranks`. With a
+  /// `failures` board the error of a failed collective says which ranks did not arrive at it.
+  GroupCoordinator(std::string name, RankList ranks, GlobalRank self, std::shared_ptr<Communicator> communicator,
+                   std::shared_ptr<FailureBoard> failures = nullptr);
 
   const std::string& name() const { return name_; }
   int size() const { return static_cast<int>(ranks_.size()); }
-  GroupRank rank() const { return rank_; }                           ///< this process in the group
-  GlobalRank global_rank() const { return ranks_[rank_.value]; }     ///< this process in the world
+  GroupRank rank() const { return rank_; }                        ///< this process in the group
+  GlobalRank global_rank() const { return ranks_[rank_.value]; }  ///< this process in the world
   const RankList& ranks() const { return ranks_; }
-  GlobalRank global_rank_of(GroupRank rank) const;                   ///< throws ArgumentError out of range
-  GroupRank group_rank_of(GlobalRank rank) const;                    ///< throws ArgumentError if not a member
+  GlobalRank global_rank_of(GroupRank rank) const;  ///< throws ArgumentError out of range
+  GroupRank group_rank_of(GlobalRank rank) const;   ///< throws ArgumentError if not a member
   bool is_first() const { return rank_.value == 0; }
-  const char* backend_name() const;                                  ///< "self", "gloo", "nccl", "shm"
+  const char* backend_name() const;  ///< "self", "gloo", "nccl", "shm"
 
   /// The sum over all members, the same bits on each. May reuse `input`'s memory: do not read `input` afterwards.
   at::Tensor all_reduce(at::Tensor input) const;
@@ -68,6 +72,14 @@ class GroupCoordinator {
   RankList ranks_;
   GroupRank rank_;
   std::shared_ptr<Communicator> communicator_;
+  std::shared_ptr<FailureBoard> failures_;
+  mutable int64_t operations_ = 0;  ///< collectives called so far; equal on all members that are in step
+
+  /// Calls `body` on the communicator, and turns its failure into a CommunicationError that says where it happened.
+  /// `tensor` is undefined where the members' shapes may differ.
+  template <typename Body>
+  void run(const char* operation, const at::Tensor& tensor, const Body& body) const;
+  [[noreturn]] void fail(const char* operation, const at::Tensor& tensor, const char* cause) const;
 };
 
 }  // namespace headway

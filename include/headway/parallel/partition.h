@@ -39,7 +39,7 @@ struct HeadPartition {
   int64_t local_kv_heads() const { return kv_heads.size(); }
   int64_t local_kv_head(int64_t local_q_head) const;  ///< which local KV head a local query head reads
   std::vector<HeadRun> runs() const;                  ///< one per local KV head, in order
-  bool holds_kv_copy(int64_t total_kv_head) const;  ///< whether this rank is not the first to hold that KV head
+  bool holds_kv_copy(int64_t total_kv_head) const;    ///< whether this rank is not the first to hold that KV head
 };
 
 /// A contiguous cut of `total` rows or columns. Cuts fall on whole granules; the granule is the largest power of two
