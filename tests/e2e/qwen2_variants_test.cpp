@@ -1,0 +1,115 @@
+#include <ATen/ops/stack.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "e2e/closeness.h"
+#include "e2e/greedy.h"
+#include "e2e/model_layout.h"
+#include "e2e/paged_sequences.h"
+#include "e2e/reference.h"
+#include "headway/base/error.h"
+
+// Checkpoints that say the same in other words, say something else, or lack something. Run on 2 ranks.
+namespace headway::testing {
+namespace {
+
+/// Logits after the reference's positions of its long prompt, prefilled whole.
+at::Tensor long_prompt_logits(CausalLM& model, const Reference& reference) {
+  PagedSequences sequences(model, 1, 512);
+  const at::Tensor logits = sequences.all_logits({{0, reference.long_prompt}});
+  std::vector<at::Tensor> rows;
+  for (const int64_t position : reference.positions) rows.push_back(logits[position]);
+  return at::stack(rows);
+}
+
+struct Variant {
+  std::string folder;
+  std::string reference;  ///< the folder whose logits it must have
+};
+
+std::string name_of_folder(std::string folder) {
+  std::replace(folder.begin(), folder.end(), '-', '_');
+  return folder;
+}
+
+class Qwen2Variant : public ::testing::TestWithParam<Variant> {};
+
+TEST_P(Qwen2Variant, HasTheLogitsOfItsReference) {
+  const Reference reference = read_reference(GetParam().reference);
+  const auto loaded = load_test_model({.name = GetParam().folder, .attn_tp = launched_world_size()});
+  EXPECT_TRUE(close(long_prompt_logits(*loaded.model, reference), reference.logits, kFp32Bound));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rope, Qwen2Variant,
+                         ::testing::Values(Variant{"rope-linear", "rope-linear"},
+                                           Variant{"rope-dynamic", "rope-dynamic"}, Variant{"rope-yarn", "rope-yarn"},
+                                           Variant{"rope-yarn-type", "rope-yarn"},  // Fault case B27.
+                                           Variant{"rope-null", "q4kv2"},           // Fault case B27.
+                                           Variant{"rope-parameters", "q4kv2"},     // Fault case B28.
+                                           Variant{"rope-theta-1e4", "rope-theta-1e4"}),
+                         [](const auto& info) { return name_of_folder(info.param.folder); });
+
+INSTANTIATE_TEST_SUITE_P(SlidingWindow, Qwen2Variant,
+                         ::testing::Values(Variant{"window-off", "q4kv2"},             // Fault case B30.
+                                           Variant{"window-unsaid", "q4kv2"},          // Fault case B30.
+                                           Variant{"window-from-2", "window-from-2"},  // Fault case B31.
+                                           Variant{"window-from-4", "q4kv2-4layers"},  // Fault case B31.
+                                           Variant{"window-layer-types", "window-layer-types"}),
+                         [](const auto& info) { return name_of_folder(info.param.folder); });
+
+INSTANTIATE_TEST_SUITE_P(NamesAndTies, Qwen2Variant,
+                         ::testing::Values(Variant{"q12kv2-tied", "q12kv2-tied"},       // Fault case B07.
+                                           Variant{"tied-head-copied", "q12kv2-tied"},  // Fault case B08.
+                                           Variant{"tied-no-prefix", "q12kv2-tied"},    // Fault case B25.
+                                           Variant{"tie-unsaid", "q4kv2"},              // Fault case B38.
+                                           Variant{"head-dim-null", "q4kv2"}),          // Fault case B32.
+                         [](const auto& info) { return name_of_folder(info.param.folder); });
+
+struct BrokenVariant {
+  std::string folder;
+  std::vector<std::string> named;  ///< what the error must name
+};
+
+class BrokenQwen2Variant : public ::testing::TestWithParam<BrokenVariant> {};
+
+TEST_P(BrokenQwen2Variant, IsRefusedByName) {
+  try {
+    load_test_model({.name = GetParam().folder, .attn_tp = launched_world_size()});
+    FAIL() << GetParam().folder << " was loaded";
+  } catch (const Error& error) {
+    for (const auto& part : GetParam().named) EXPECT_THAT(error.what(), ::testing::HasSubstr(part));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Checkpoints, BrokenQwen2Variant,
+    ::testing::Values(BrokenVariant{"untied-no-head", {"lm_head.weight", "tie_word_embeddings=false"}},  // B10
+                      BrokenVariant{"tie-unsaid-no-head", {"lm_head.weight", "tie_word_embeddings"}},    // B38
+                      BrokenVariant{"untied-no-prefix", {"lm_head.weight"}},                             // B25
+                      BrokenVariant{"rope-yarn-conflict", {"linear", "yarn"}},                           // B27
+                      BrokenVariant{"rope-unknown", {"spiral"}}),                                        // B27
+    [](const auto& info) { return name_of_folder(info.param.folder); });
+
+// Fault case B35: the config's dtype decides where none is asked for.
+TEST(Qwen2Dtype, FollowsTheConfigUnlessAsked) {
+  const int attn_tp = launched_world_size();
+  EXPECT_EQ(load_test_model({.name = "dtype-bfloat16", .attn_tp = attn_tp}).model->dtype(), at::kBFloat16);
+  EXPECT_EQ(load_test_model({.name = "dtype-bfloat16", .attn_tp = attn_tp, .dtype = DType::F32}).model->dtype(),
+            at::kFloat);
+}
+
+// Fault case D11, as far as a forward can show it: the neighbours in a batch change no token.
+TEST(Qwen2Batch, ChangesNoGreedyToken) {
+  const Reference reference = read_reference("q4kv2");
+  const auto loaded = load_test_model({.name = "q4kv2", .attn_tp = launched_world_size()});
+  for (size_t p = 0; p < reference.prompts.size(); ++p) {
+    EXPECT_EQ(decode_greedily(*loaded.model, {reference.prompts[p]}, 64)[0].tokens, reference.greedy[p]);
+  }
+}
+
+}  // namespace
+}  // namespace headway::testing
