@@ -1,0 +1,26 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "headway/layers/module.h"
+
+namespace headway::testing {
+
+/// A [rows, columns] tensor whose elements all differ: value(i, j) = 1000 * i + j + offset, fp32.
+at::Tensor sequence_matrix(int64_t rows, int64_t columns, double offset = 0);
+
+/// offset, offset + 1, ...
+at::Tensor sequence_vector(int64_t size, double offset = 0);
+
+/// Random values from a fixed seed, the same on every rank.
+at::Tensor random_tensor(const std::vector<int64_t>& shape, uint64_t seed);
+at::Tensor random_matrix(int64_t rows, int64_t columns, uint64_t seed);
+
+/// Gives the module fp32 memory and fills every parameter from full random tensors that depend on its name and
+/// section alone, so that modules sharded differently hold the same weights.
+void fill_from_full_tensors(Module& module, double scale = 0.2);
+
+}  // namespace headway::testing

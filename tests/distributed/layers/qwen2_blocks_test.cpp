@@ -1,0 +1,144 @@
+#include <ATen/ops/arange.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include "distributed/layers/layer_support.h"
+#include "distributed/support/parallel_test.h"
+#include "headway/models/qwen2.h"
+#include "headway/weights/weight_loader.h"
+
+// Attention blocks, MLPs and whole models, sharded against the same ones on a single rank.
+namespace headway {
+namespace {
+
+ModelConfig config_of(int64_t q, int64_t kv, int64_t intermediate, int64_t vocab = 321, bool tied = false) {
+  ModelConfig config;
+  config.architecture = "Qwen2ForCausalLM";
+  config.hidden_size = 24;
+  config.intermediate_size = intermediate;
+  config.num_layers = 2;
+  config.total_q_heads = q;
+  config.total_kv_heads = kv;
+  config.head_dim = 4;
+  config.vocab_size = vocab;
+  config.max_position_embeddings = 128;
+  config.tie_word_embeddings = tied;
+  config.sliding_window = {std::nullopt, 5};
+  return config;
+}
+
+/// Two sequences of 7 and 4 tokens over blocks that are not in order.
+AttentionBatch two_sequences() {
+  AttentionBatch batch;
+  batch.block_tables = {{3, 1}, {2}};
+  batch.query_starts = {0, 7, 11};
+  batch.context_lengths = {7, 4};
+  for (int64_t s = 0; s < 2; ++s) {
+    for (int64_t p = 0; p < batch.context_lengths[s]; ++p) {
+      batch.positions.push_back(p);
+      batch.slots.push_back(batch.block_tables[s][p / 4] * 4 + p % 4);
+    }
+  }
+  return batch;
+}
+
+KVCacheView empty_cache(const HeadPartition& heads, int64_t head_dim) {
+  const std::vector<int64_t> shape{4, 4, heads.local_kv_heads(), head_dim};
+  return {at::zeros(shape, at::kFloat), at::zeros(shape, at::kFloat)};
+}
+
+struct Case {
+  int64_t q;
+  int64_t kv;
+  int64_t intermediate;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.q << "/" << c.kv << " mlp " << c.intermediate;
+}
+
+class Qwen2Blocks : public ::testing::TestWithParam<std::tuple<Case, int>> {
+ protected:
+  void SetUp() override {
+    if (testing::world_size() % attn_tp() != 0)
+      GTEST_SKIP() << attn_tp() << " does not divide " << testing::world_size();
+    if (attn_tp() > shape().q) GTEST_SKIP() << attn_tp() << " ranks for " << shape().q << " query heads";
+  }
+  static Case shape() { return std::get<0>(GetParam()); }
+  static int attn_tp() { return std::get<1>(GetParam()); }
+  static ModelConfig config(bool tied = false) {
+    return config_of(shape().q, shape().kv, shape().intermediate, 321, tied);
+  }
+  static const ParallelState& state() { return testing::parallel_state(testing::world_size(), attn_tp()); }
+
+  static at::Tensor attention_output(const ParallelState& state) {
+    Qwen2Attention attention(config(), 1, state);
+    testing::fill_from_full_tensors(attention);
+    KVCacheView cache = empty_cache(attention.heads(), 4);
+    const AttentionBatch batch = two_sequences();
+    const RotaryAngles angles = RotaryEmbedding(config().rope, 4).angles(batch, c10::kCPU);
+    return attention.forward(testing::random_matrix(11, 24, 3), angles, batch, cache);
+  }
+
+  static at::Tensor mlp_output(const ParallelState& state) {
+    Qwen2MLP mlp(config(), state);
+    testing::fill_from_full_tensors(mlp);
+    return mlp.forward(testing::random_matrix(5, 24, 4));
+  }
+
+  static at::Tensor logits(const ParallelState& state, VocabGroup embedding, VocabGroup lm_head, bool tied) {
+    ParallelConfig parallel;
+    parallel.embedding_group = embedding;
+    parallel.lm_head_group = lm_head;
+    const auto model = build_model(config(tied), parallel, state);
+    testing::fill_from_full_tensors(*model);
+    if (tied) copy_table_to_head(*model);
+    std::vector<KVCacheView> caches = model->allocate_kv_cache(4, 4);
+    return model->compute_logits(model->forward(at::arange(11, at::kLong) * 29, two_sequences(), caches));
+  }
+
+  /// A tied head with a table of its own gets the embedding's rows, as the loader's alias does.
+  static void copy_table_to_head(CausalLM& model) {
+    for (const auto& [name, parameter] : model.named_parameters()) {
+      if (name != "lm_head.weight") continue;
+      const uint64_t seed = std::hash<std::string>{}("model.embed_tokens.weight/");
+      load_section(*parameter, testing::random_tensor(parameter->slices.front().total_shape, seed) * 0.2);
+    }
+  }
+};
+
+TEST_P(Qwen2Blocks, AttentionEqualsTheUnshardedOne) {
+  const at::Tensor expected = attention_output(*ParallelState::single());
+  const at::Tensor actual = attention_output(state());
+  EXPECT_TRUE(actual.allclose(expected, 1e-5, 1e-5)) << (actual - expected).abs().max();
+}
+
+TEST_P(Qwen2Blocks, MlpEqualsTheUnshardedOne) {
+  const at::Tensor expected = mlp_output(*ParallelState::single());
+  EXPECT_TRUE(mlp_output(state()).allclose(expected, 1e-5, 1e-5));
+}
+
+// Fault cases A08 and A14: attention, MLP, embedding and LM head on groups of their own.
+TEST_P(Qwen2Blocks, LogitsEqualTheUnshardedOnesForEveryChoiceOfVocabularyGroups) {
+  const std::vector<VocabGroup> groups{VocabGroup::tp, VocabGroup::lm_head_tp, VocabGroup::none};
+  for (bool tied : {false, true}) {
+    const at::Tensor expected = logits(*ParallelState::single(), VocabGroup::tp, VocabGroup::tp, tied);
+    for (VocabGroup embedding : groups) {
+      for (VocabGroup lm_head : groups) {
+        const at::Tensor actual = logits(state(), embedding, lm_head, tied);
+        ASSERT_EQ(actual.size(1), 321);
+        EXPECT_TRUE(actual.allclose(expected, 1e-4, 1e-4))
+            << name_of(embedding) << ", " << name_of(lm_head) << (tied ? ", tied" : "") << ": "
+            << (actual - expected).abs().max();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Qwen2Blocks,
+                         ::testing::Combine(::testing::Values(Case{4, 2, 48}, Case{9, 3, 37}, Case{14, 2, 5},
+                                                              Case{28, 4, 64}),
+                                            ::testing::Values(1, 2, 3, 4, 8)));
+
+}  // namespace
+}  // namespace headway
