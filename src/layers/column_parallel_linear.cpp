@@ -1,6 +1,5 @@
 #include <ATen/ops/cat.h>
 
-#include <algorithm>
 #include <numeric>
 
 #include "headway/layers/linear.h"
@@ -65,17 +64,6 @@ int64_t local_rows(const std::vector<OutputSection>& sections, GroupRank rank) {
   });
 }
 
-/// The parts of a section that no earlier rank holds: joined in rank order they are the section, each column once.
-std::vector<Range> without_copies(const std::vector<Range>& ranges) {
-  std::vector<Range> unique;
-  int64_t covered = 0;
-  for (const Range range : ranges) {
-    unique.push_back({std::min(std::max(range.begin, covered), range.end), range.end});
-    covered = std::max(covered, range.end);
-  }
-  return unique;
-}
-
 }  // namespace
 
 ColumnParallelLinear::ColumnParallelLinear(const GroupCoordinator& group, int64_t in_features, int64_t out_features,
@@ -101,18 +89,12 @@ LinearOutput ColumnParallelLinear::forward(const at::Tensor& input) const {
 }
 
 at::Tensor ColumnParallelLinear::gather_sections(const at::Tensor& local) const {
-  if (group_.size() == 1) return local;
   std::vector<at::Tensor> gathered;
   int64_t offset = 0;
   for (const OutputSection& section : sections_) {
-    const std::vector<Range> unique = without_copies(section.ranges);
-    std::vector<int64_t> sizes;
-    for (const Range range : unique) sizes.push_back(range.size());
-    const Range held = section.ranges[group_.rank().value];
-    const Range kept = unique[group_.rank().value];
-    const at::Tensor part = local.narrow(1, offset + kept.begin - held.begin, kept.size());
-    gathered.push_back(group_.all_gather(part, 1, sizes));
-    offset += held.size();
+    const int64_t held = section.ranges[group_.rank().value].size();
+    gathered.push_back(gather_section(group_, local.narrow(1, offset, held), section));
+    offset += held;
   }
   return gathered.size() == 1 ? gathered.front() : at::cat(gathered, 1);
 }

@@ -8,6 +8,7 @@
 
 #include "headway/base/range.h"
 #include "headway/layers/module.h"
+#include "headway/layers/output_section.h"
 #include "headway/parallel/group_coordinator.h"
 #include "headway/parallel/partition.h"
 
@@ -52,14 +53,6 @@ struct ColumnOptions {
   bool skip_bias_add = false;
   bool return_bias = true;
   bool gather_output = false;  ///< return all columns on every rank, sections in their logical order
-};
-
-/// The output features of one checkpoint tensor, and which of them each rank of the group holds. Ranges of
-/// neighbouring ranks may overlap (a KV head that two ranks share).
-struct OutputSection {
-  std::string name;  ///< "" for a layer of one section
-  int64_t total = 0;
-  std::vector<Range> ranges;  ///< by group rank
 };
 
 /// Output features cut over the group: each rank computes its own columns of y.

@@ -46,6 +46,10 @@ class ParallelState {
   const GroupCoordinator& attn_dp() const;     ///< the ranks that hold the same heads in different replicas
   const GroupCoordinator& self() const;        ///< this rank alone
 
+  /// Builds further groups (of a mesh, say) and returns the one that this rank is in. Called in the same order by all
+  /// ranks that are in one of `groups`. Throws ArgumentError for a rank that is in none.
+  std::shared_ptr<const GroupCoordinator> new_group(const std::string& name, const std::vector<RankList>& groups) const;
+
  private:
   struct Impl;
   explicit ParallelState(std::unique_ptr<Impl> impl);
