@@ -37,13 +37,19 @@ constexpr std::array<std::pair<std::string_view, DType>, 9> kConfigNames{{{"floa
                                                                           {"fp16", DType::F16},
                                                                           {"float64", DType::F64}}};
 
-const Entry& entry_of(DType dtype) { return kEntries[static_cast<size_t>(dtype)]; }
+const Entry& entry_of(DType dtype) {
+  return kEntries[static_cast<size_t>(dtype)];
+}
 
 }  // namespace
 
-int64_t size_of(DType dtype) { return entry_of(dtype).bytes; }
+int64_t size_of(DType dtype) {
+  return entry_of(dtype).bytes;
+}
 
-std::string_view name_of(DType dtype) { return entry_of(dtype).name; }
+std::string_view name_of(DType dtype) {
+  return entry_of(dtype).name;
+}
 
 std::optional<DType> dtype_from_safetensors(std::string_view name) {
   for (const Entry& entry : kEntries) {

@@ -27,7 +27,8 @@ class StrictCallback {
     if (event == Event::object_end) keys_.pop_back();
     if (event == Event::key) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) throw CheckpointError(fmt::format("{}: duplicate key \"{}\"", source_, key));
+      if (!keys_.back().insert(key).second)
+        throw CheckpointError(fmt::format("{}: duplicate key \"{}\"", source_, key));
     }
     return true;
   }

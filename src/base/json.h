@@ -9,7 +9,8 @@ namespace headway {
 
 using Json = nlohmann::json;
 
-/// Parses `text`, refusing nesting deeper than `max_depth` and duplicate keys. `source` is named in the CheckpointError.
+/// Parses `text`, refusing nesting deeper than `max_depth` and duplicate keys. `source` is named in the
+/// CheckpointError.
 Json parse_json(std::string_view text, std::string_view source, int max_depth = 64);
 
 /// Reads and parses a file of at most `max_bytes`; throws CheckpointError naming the file.

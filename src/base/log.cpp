@@ -24,7 +24,9 @@ std::atomic<int> log_rank{-1};
 
 }  // namespace
 
-void set_log_rank(int global_rank) { log_rank = global_rank; }
+void set_log_rank(int global_rank) {
+  log_rank = global_rank;
+}
 
 void log(LogLevel level, std::string_view message) {
   static const LogLevel threshold = threshold_from_environment();

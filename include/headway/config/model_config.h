@@ -17,14 +17,14 @@ enum class RopeType { standard, linear, dynamic, yarn };
 struct RopeConfig {
   RopeType type = RopeType::standard;
   double theta = 10000.0;
-  double factor = 1.0;                            ///< linear, dynamic, yarn
-  int64_t original_max_position_embeddings = 0;   ///< dynamic, yarn
-  double beta_fast = 32.0;                        ///< yarn
-  double beta_slow = 1.0;                         ///< yarn
-  std::optional<double> attention_factor;         ///< yarn; absent: 0.1 * ln(factor) + 1
-  std::optional<double> mscale;                   ///< yarn, with mscale_all_dim
+  double factor = 1.0;                           ///< linear, dynamic, yarn
+  int64_t original_max_position_embeddings = 0;  ///< dynamic, yarn
+  double beta_fast = 32.0;                       ///< yarn
+  double beta_slow = 1.0;                        ///< yarn
+  std::optional<double> attention_factor;        ///< yarn; absent: 0.1 * ln(factor) + 1
+  std::optional<double> mscale;                  ///< yarn, with mscale_all_dim
   std::optional<double> mscale_all_dim;
-  bool truncate = true;                           ///< yarn: round the correction range to whole dimensions
+  bool truncate = true;  ///< yarn: round the correction range to whole dimensions
 };
 
 /// What Headway reads of a Hugging Face config.json (and generation_config.json), validated.

@@ -29,8 +29,8 @@ using LoadProgress = std::function<void(int64_t bytes_done, int64_t bytes_total)
 
 /// What loading did on this rank.
 struct LoadReport {
-  int64_t bytes_read = 0;                ///< tensor bytes read, in the files' dtypes
-  std::vector<std::string> unexpected;   ///< checkpoint names that no parameter used
+  int64_t bytes_read = 0;               ///< tensor bytes read, in the files' dtypes
+  std::vector<std::string> unexpected;  ///< checkpoint names that no parameter used
 };
 
 /// Copies exactly the bytes of this rank's slices from a checkpoint into allotted parameters, converting the dtype
