@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headway/engine/request_output.h"
+#include "headway/engine/sampling_params.h"
+#include "headway/models/causal_lm.h"
+#include "headway/parallel/parallel_state.h"
+
+namespace headway {
+
+struct EngineOptions {
+  std::optional<int64_t> max_model_len;  ///< tokens of a sequence, prompt and new ones; absent: what the model allows
+  std::optional<int64_t> kv_blocks;      ///< absent: as many as max_num_seqs need or half of the free memory holds
+  std::optional<int64_t> block_size;     ///< tokens of a KV block; absent: 16 on a CPU, 256 on CUDA
+  int64_t max_num_seqs = 64;             ///< sequences that are computed side by side
+  int64_t max_batch_tokens = 1024;       ///< tokens of one step; longer prompts are cut into chunks
+};
+
+/// The longest sequence that a model of this config can hold: its max_position_embeddings, stretched by its rope
+/// scaling.
+int64_t longest_sequence(const ModelConfig& config);
+
+/// Generates text for many requests at a time. Every rank builds one, with the same options; rank 0 adds requests and
+/// steps, the other ranks follow:
+///   LLMEngine engine(*loaded.model, *state, options);
+///   if (!engine.is_driver()) return engine.follow();
+///   engine.add_request(prompt, params);
+///   while (engine.has_unfinished()) for (const RequestOutput& output : engine.step()) { ... }
+/// Not safe for use by several threads at once.
+class LLMEngine {
+ public:
+  /// `model` and `state` must outlive the engine. All ranks take the number of KV blocks of the rank with the fewest.
+  /// Throws ArgumentError for options that cannot be, on every rank alike.
+  LLMEngine(CausalLM& model, const ParallelState& state, const EngineOptions& options = {});
+
+  /// On rank 0 stops the followers, unless a step has failed: then nobody may be listening.
+  ~LLMEngine();
+  LLMEngine(const LLMEngine&) = delete;
+  LLMEngine& operator=(const LLMEngine&) = delete;
+
+  bool is_driver() const;  ///< whether this is rank 0
+
+  /// Queues a prompt of token ids. Throws ArgumentError naming the values if the parameters are not legal, an id is
+  /// not in the vocabulary, or the request can never fit.
+  RequestId add_request(std::vector<int32_t> prompt, const SamplingParams& params);
+
+  /// Ends a request without an output and frees its KV blocks; false if it has ended already.
+  bool cancel(RequestId request);
+
+  bool has_unfinished() const;
+
+  /// Computes one step on all ranks; what it brought each request that got a token or ended. Once it has thrown, the
+  /// engine cannot be used any more.
+  std::vector<RequestOutput> step();
+
+  /// Rank 0: lets the other ranks return from `follow`. Requests that are unfinished end without an output.
+  void stop();
+
+  /// Other ranks: computes their part of every step until rank 0 stops.
+  void follow();
+
+  int64_t max_model_len() const;
+  int64_t kv_blocks() const;
+  int64_t free_kv_blocks() const;
+  int64_t block_size() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace headway

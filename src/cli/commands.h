@@ -1,0 +1,13 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+// One function per command: each adds its subcommand, whose callback runs it. A callback throws an Error, or
+// CLI::RuntimeError with an exit code when all has been said.
+namespace headway {
+
+void add_generate_command(CLI::App& app);
+
+}  // namespace headway

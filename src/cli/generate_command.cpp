@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/json.h"
+#include "cli/commands.h"
+#include "cli/errors.h"
+#include "cli/generation.h"
+#include "cli/launcher.h"
+#include "cli/layout_table.h"
+#include "cli/model_options.h"
+#include "cli/prompt.h"
+#include "cli/rank_report.h"
+#include "cli/session.h"
+#include "cli/terminal.h"
+
+namespace headway {
+namespace {
+
+constexpr int64_t kDefaultMaxTokens = 128;
+
+struct GenerateOptions {
+  ModelOptions model;
+  PromptOptions prompt;
+  SamplingParams sampling;
+  std::optional<int64_t> max_tokens;
+  bool json = false;
+};
+
+/// A prompt as rank 0 has it; the other ranks know its length.
+struct Prompt {
+  std::optional<Tokenizer> tokenizer;
+  std::vector<int32_t> token_ids;
+  int64_t tokens = 0;
+};
+
+void check_length(int64_t prompt_tokens, std::optional<int64_t> max_tokens, int64_t max_model_len) {
+  if (prompt_tokens >= max_model_len) {
+    throw UsageError(fmt::format("the prompt has {} tokens, which leaves no room for a new one within max_model_len {}",
+                                 prompt_tokens, max_model_len));
+  }
+  if (max_tokens && *max_tokens > max_model_len - prompt_tokens) {
+    throw UsageError(
+        fmt::format("the prompt has {} tokens and --max-tokens is {}: together they exceed max_model_len "
+                    "{}",
+                    prompt_tokens, *max_tokens, max_model_len));
+  }
+}
+
+Prompt prepare_prompt(const GenerateOptions& options, const ModelPlan& plan, const GroupCoordinator& world) {
+  Prompt prompt;
+  prompt.tokens = decide_on_first_rank(world, [&] {
+    prompt.tokenizer = find_tokenizer(plan.folder);
+    prompt.token_ids = prompt_token_ids(options.prompt, plan.folder, prompt.tokenizer, plan.config.vocab_size);
+    const auto tokens = static_cast<int64_t>(prompt.token_ids.size());
+    check_length(tokens, options.max_tokens, plan.max_model_len);
+    return tokens;
+  });
+  return prompt;
+}
+
+/// One sequence at a time, and unless told otherwise a cache of just its size.
+EngineOptions engine_options(const GenerateOptions& options, int64_t sequence_tokens) {
+  EngineOptions engine;
+  engine.max_num_seqs = 1;
+  engine.max_model_len = sequence_tokens;
+  engine.kv_blocks = options.model.kv_blocks;
+  return engine;
+}
+
+Json ranks_json(const std::vector<RankReport>& reports) {
+  Json ranks = Json::array();
+  for (const RankReport& report : reports) {
+    ranks.push_back({{"rank", report.rank.value},
+                     {"q_heads", {report.q_heads.begin, report.q_heads.end}},
+                     {"kv_heads", {report.kv_heads.begin, report.kv_heads.end}},
+                     {"parameter_bytes", report.parameter_bytes},
+                     {"bytes_read", report.bytes_read},
+                     {"peak_rss_bytes", report.peak_rss_bytes}});
+  }
+  return ranks;
+}
+
+Json generation_json(const Generation& generation, const Json& text, double load_seconds,
+                     const std::vector<RankReport>& reports) {
+  return {{"token_ids", generation.token_ids},
+          {"text", text},
+          {"finish_reason", name_of(generation.finish_reason)},
+          {"prompt_tokens", generation.prompt_tokens},
+          {"completion_tokens", generation.token_ids.size()},
+          {"prefill_tokens_per_s", generation.prefill_tokens_per_s()},
+          {"decode_tokens_per_s", generation.decode_tokens_per_s()},
+          {"load_seconds", load_seconds},
+          {"ranks", ranks_json(reports)}};
+}
+
+std::string summary_line(const Generation& generation) {
+  return fmt::format("prompt: {} tokens at {:.1f} tokens/s; text: {} tokens at {:.1f} tokens/s; {}",
+                     generation.prompt_tokens, generation.prefill_tokens_per_s(), generation.token_ids.size(),
+                     generation.decode_tokens_per_s(), name_of(generation.finish_reason));
+}
+
+void generate_on_rank(const GenerateOptions& options, const ModelPlan& plan, const ParallelState& state,
+                      c10::Device device) {
+  const GroupCoordinator& world = state.world();
+  const Prompt prompt = prepare_prompt(options, plan, world);
+  SamplingParams sampling = options.sampling;
+  sampling.max_tokens = options.max_tokens.value_or(std::min(kDefaultMaxTokens, plan.max_model_len - prompt.tokens));
+
+  const LoadedModel loaded = load_with_progress(plan, state, device);
+  const auto holdings = gather_reports(report_of_this_rank(loaded, state), world, device);
+  if (world.is_first()) write_text(STDERR_FILENO, layout_table(plan.config, plan.parallel, holdings));
+
+  LLMEngine engine(*loaded.model, state, engine_options(options, prompt.tokens + sampling.max_tokens));
+  Generation generation;
+  TextStream stream(prompt.tokenizer, options.json);
+  if (engine.is_driver()) {
+    generation = generate(engine, prompt.token_ids, sampling, stream);
+    engine.stop();
+  } else {
+    engine.follow();
+  }
+
+  const auto reports = gather_reports(report_of_this_rank(loaded, state), world, device);
+  if (!world.is_first()) return;
+  write_line(STDERR_FILENO, summary_line(generation));
+  if (!options.json) return;
+  const Json text = prompt.tokenizer ? Json(stream.text()) : Json();
+  write_line(STDOUT_FILENO, dump_json(generation_json(generation, text, loaded.load_seconds, reports)));
+}
+
+void run_generate(const GenerateOptions& options) {
+  const ModelPlan plan = plan_model(options.model);
+  as_usage([&] { options.sampling.validate(); });
+  if (plan.needs_launcher()) throw CLI::RuntimeError(run_ranks(static_cast<int>(plan.parallel.tp)));
+  run_on_ranks(options.model, plan,
+               [&](const ParallelState& state, c10::Device device) { generate_on_rank(options, plan, state, device); });
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app) {
+  auto options = std::make_shared<GenerateOptions>();
+  auto* command = app.add_subcommand("generate", "Continue a prompt and print the text");
+  add_model_options(*command, options->model);
+  add_prompt_options(*command, options->prompt);
+  SamplingParams& sampling = options->sampling;
+  command->add_option("--max-tokens", options->max_tokens, "New tokens at most; default: 128, or what has room");
+  command->add_option("--temperature", sampling.temperature, "0 is greedy")->capture_default_str();
+  command->add_option("--top-p", sampling.top_p, "Only the likeliest tokens that have this probability together")
+      ->capture_default_str();
+  command->add_option("--top-k", sampling.top_k, "Only so many of the likeliest tokens; 0 or -1: off")
+      ->capture_default_str();
+  command->add_option("--seed", sampling.seed, "Makes sampling repeatable");
+  command->add_flag("--ignore-eos", sampling.ignore_eos, "Go on after an end-of-sequence token");
+  command->add_flag("--json", options->json, "Print one JSON object instead of the text");
+  command->callback([options] {
+    if (options->max_tokens) options->sampling.max_tokens = *options->max_tokens;
+    run_generate(*options);
+  });
+}
+
+}  // namespace headway

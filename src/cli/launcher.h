@@ -1,0 +1,11 @@
+#pragma once
+
+namespace headway {
+
+/// Headway's own launcher. Starts this program `ranks` times with the same arguments and with the variables that tell
+/// each its rank, passes SIGINT, SIGTERM and SIGHUP on, and returns the exit code of the whole: 0, or that of the
+/// first rank to fail (128 + n for signal n). As soon as one rank fails the others are ended: SIGTERM, then SIGKILL
+/// two seconds later. When this process is killed, its ranks are killed by the kernel.
+int run_ranks(int ranks);
+
+}  // namespace headway

@@ -1,0 +1,66 @@
+#include "cli/prompt.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "cli/errors.h"
+#include "headway/tokenizer/chat_template.h"
+
+namespace headway {
+namespace {
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) throw UsageError(fmt::format("--prompt-file {} cannot be read", path.string()));
+  return text;
+}
+
+std::string chat_prompt(const PromptOptions& options, const std::filesystem::path& folder, const std::string& text) {
+  const auto chat_template = ChatTemplate::from_pretrained(folder);
+  if (!chat_template) throw UsageError(fmt::format("--chat: {} has no chat template", folder.string()));
+  std::vector<ChatMessage> messages;
+  if (options.system) messages.push_back({"system", *options.system});
+  messages.push_back({"user", text});
+  return chat_template->render(messages);
+}
+
+std::vector<int32_t> given_ids(const std::vector<int64_t>& ids, int64_t vocab_size) {
+  for (const int64_t id : ids) {
+    if (id >= 0 && id < vocab_size) continue;
+    throw UsageError(fmt::format("--token-ids: {} is not in the vocabulary of {}", id, vocab_size));
+  }
+  return {ids.begin(), ids.end()};
+}
+
+}  // namespace
+
+void add_prompt_options(CLI::App& app, PromptOptions& options) {
+  auto* source = app.add_option_group("Prompt", "What to continue");
+  source->add_option("--prompt", options.text, "Text");
+  source->add_option("--prompt-file", options.file, "File with the text");
+  auto* ids = source->add_option("--token-ids", options.token_ids, "Token ids, e.g. 1,2,3")->delimiter(',');
+  source->require_option(1);
+  auto* chat = app.add_flag("--chat", options.chat, "Put the text into the model's chat template")->excludes(ids);
+  app.add_option("--system", options.system, "System message of the chat")->needs(chat);
+}
+
+std::optional<Tokenizer> find_tokenizer(const std::filesystem::path& folder) {
+  if (!std::filesystem::exists(folder / "tokenizer.json")) return std::nullopt;
+  return Tokenizer::from_pretrained(folder);
+}
+
+std::vector<int32_t> prompt_token_ids(const PromptOptions& options, const std::filesystem::path& folder,
+                                      const std::optional<Tokenizer>& tokenizer, int64_t vocab_size) {
+  if (!options.token_ids.empty()) return given_ids(options.token_ids, vocab_size);
+  if (!tokenizer) throw UsageError(fmt::format("{} has no tokenizer.json; only --token-ids work", folder.string()));
+  std::string text = options.file ? read_file(*options.file) : *options.text;
+  if (options.chat) text = chat_prompt(options, folder, text);
+  std::vector<int32_t> ids = tokenizer->encode(text);
+  if (ids.empty()) throw UsageError("the prompt is empty");
+  return ids;
+}
+
+}  // namespace headway

@@ -1,0 +1,105 @@
+#include "cli/session.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/device.h"
+#include "cli/errors.h"
+#include "cli/progress_bar.h"
+#include "cli/threads.h"
+#include "headway/base/log.h"
+
+namespace headway {
+namespace {
+
+constexpr GroupRank kFirst{0};
+
+/// What must be the same on every rank, beside the sizes of the groups.
+std::string settings_text(const ModelOptions& options, const ModelPlan& plan) {
+  const ModelConfig& config = plan.config;
+  return fmt::format(
+      "model={}/{}x{}/heads {}:{}/vocab {} embedding-group={} lm-head-group={} attn-replicas={} dtype={} device={} "
+      "max-model-len={} kv-blocks={}",
+      config.architecture, config.num_layers, config.hidden_size, config.total_q_heads, config.total_kv_heads,
+      config.vocab_size, options.embedding_group, options.lm_head_group, options.attn_replicas, options.dtype,
+      options.device, plan.max_model_len, options.kv_blocks.value_or(0));
+}
+
+DistributedOptions distributed_options(const ModelOptions& options, c10::Device device) {
+  DistributedOptions distributed;
+  distributed.device = device.is_cpu() ? Device::cpu : Device::cuda;
+  distributed.timeout = std::chrono::milliseconds(std::llround(options.collective_timeout * 1000));
+  distributed.rendezvous_timeout = distributed.timeout;
+  return distributed;
+}
+
+std::string launch_line(const LaunchEnvironment& launch, int threads) {
+  const std::string ranks = launch.source == "single"
+                                ? "one rank, without a launcher"
+                                : fmt::format("{} ranks, launched by {}", launch.world_size, launch.source);
+  return fmt::format("{}; {} threads each", ranks, threads);
+}
+
+std::unique_ptr<ParallelState> join_ranks(const ModelOptions& options, const ModelPlan& plan, c10::Device device) {
+  const int threads = threads_for_rank(options.threads, plan.launch, processors());
+  at::set_num_threads(threads);
+  if (plan.launch.rank.value == 0) log(LogLevel::info, launch_line(plan.launch, threads));
+  return ParallelState::create(plan.launch, static_cast<int>(plan.parallel.tp), static_cast<int>(plan.parallel.attn_tp),
+                               distributed_options(options, device), settings_text(options, plan));
+}
+
+[[noreturn]] void end_with(const std::exception& error, GlobalRank rank) {
+  std::fflush(stdout);
+  print_rank_error(error, rank);
+  std::_Exit(exit_code_of(error));
+}
+
+}  // namespace
+
+void run_on_ranks(const ModelOptions& options, const ModelPlan& plan,
+                  const std::function<void(const ParallelState&, c10::Device)>& body) {
+  if (plan.launch.world_size > 1) set_log_rank(plan.launch.rank.value);
+  std::unique_ptr<ParallelState> state;
+  try {
+    const c10::Device device = choose_device(options.device, plan.launch);
+    state = join_ranks(options, plan, device);
+    body(*state, device);
+  } catch (const std::exception& error) {
+    end_with(error, plan.launch.rank);
+  }
+}
+
+int64_t decide_on_first_rank(const GroupCoordinator& world, const std::function<int64_t()>& work) {
+  std::string error;
+  int64_t number = 0;
+  if (world.is_first()) {
+    try {
+      number = work();
+    } catch (const Error& refused) {
+      error = refused.what();
+    }
+  }
+  const std::string verdict = world.broadcast_object(error.empty() ? std::to_string(number) : "!" + error, kFirst);
+  if (verdict.starts_with('!')) throw UsageError(verdict.substr(1));
+  return std::stoll(verdict);
+}
+
+LoadedModel load_with_progress(const ModelPlan& plan, const ParallelState& state, c10::Device device) {
+  const bool first = state.world().is_first();
+  ProgressBar bar("loading");
+  LoadOptions options{.dtype = plan.dtype, .device = device, .progress = {}};
+  if (first) options.progress = [&bar](int64_t done, int64_t total) { bar.update(done, total); };
+  LoadedModel loaded = load_model(plan.folder, plan.config, plan.parallel, state, options);
+  if (first) {
+    bar.finish(
+        fmt::format("loaded {} on rank 0 in {:.2f} s", readable_bytes(loaded.report.bytes_read), loaded.load_seconds));
+  }
+  return loaded;
+}
+
+}  // namespace headway
