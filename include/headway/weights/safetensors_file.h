@@ -48,6 +48,7 @@ class SafetensorsFile {
 
   /// Tells the kernel that these bytes are done with, so that they stop counting as this process's memory.
   void release(const TensorInfo& info) const;
+  void release(std::span<const std::byte> bytes) const;  ///< a part of what `data` returned
 
  private:
   std::filesystem::path path_;
