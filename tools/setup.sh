@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing Headway needs: Debian packages that are missing, and .venv with the pinned
-# Python packages. Does nothing where all is in place already.
+# Python packages, and the Jinja engine. Does nothing where all is in place already.
 #   tools/setup.sh         what `make demo` and `make test` need
 #   tools/setup.sh --dev   also the formatter, the linter and the benchmark library
 set -euo pipefail
@@ -52,3 +52,4 @@ install_python_packages() {
 
 install_debian_packages
 install_python_packages
+.venv/bin/python tools/fetch_jinja.py

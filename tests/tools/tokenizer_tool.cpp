@@ -1,8 +1,11 @@
 // Runs a tokenizer for the Python tests: reads one JSON value a line, writes one JSON value a line.
-//   tokenizer_tool FOLDER encode        "text"     -> [id, ...]
-//   tokenizer_tool FOLDER encode_plain  "text"     -> [id, ...]   special tokens as plain text
-//   tokenizer_tool FOLDER decode        [id, ...]  -> ["text", ["piece", ...]]   whole, and as it streams
-//   tokenizer_tool FOLDER bench FILE               prints MB/s, the best of 5
+//   tokenizer_tool FOLDER encode        "text"      -> [id, ...]
+//   tokenizer_tool FOLDER encode_plain  "text"      -> [id, ...]   special tokens as plain text
+//   tokenizer_tool FOLDER decode        [id, ...]   -> ["text", ["piece", ...]]   whole, and as it streams
+//   tokenizer_tool FOLDER chat          [messages, add_generation_prompt] -> [id, ...]
+//   tokenizer_tool FOLDER render        [messages, add_generation_prompt] -> [["text", trusted], ...] or {"error": ...}
+//   tokenizer_tool FOLDER bench FILE    prints MB/s, the best of 5
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <functional>
@@ -10,11 +13,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "headway/tokenizer/chat_template.h"
 #include "headway/tokenizer/tokenizer.h"
 
 namespace {
 
 using Json = nlohmann::json;
+using headway::ChatTemplate;
 using headway::Tokenizer;
 
 Json decode(const Tokenizer& tokenizer, const Json& input) {
@@ -26,11 +31,29 @@ Json decode(const Tokenizer& tokenizer, const Json& input) {
   return {tokenizer.decode(ids, false), std::move(pieces)};
 }
 
+std::vector<headway::ChatMessage> messages_of(const Json& list) {
+  std::vector<headway::ChatMessage> messages;
+  for (const Json& message : list) messages.push_back({message.at("role"), message.at("content")});
+  return messages;
+}
+
+Json render(const ChatTemplate& chat_template, const Json& input) {
+  Json parts = Json::array();
+  try {
+    for (const headway::TextPart& part : chat_template.render_parts(messages_of(input[0]), input[1])) {
+      parts.push_back({part.text, part.trusted});
+    }
+  } catch (const std::exception& error) {
+    return {{"error", error.what()}};
+  }
+  return parts;
+}
+
 void for_each_line(const std::function<Json(const Json&)>& answer) {
   for (std::string line; std::getline(std::cin, line);) std::cout << answer(Json::parse(line)).dump() << '\n';
 }
 
-void bench(const Tokenizer& tokenizer, const char* path) {
+void bench(const Tokenizer& tokenizer, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   double best = 0;
@@ -44,28 +67,38 @@ void bench(const Tokenizer& tokenizer, const char* path) {
   std::cout << best << " MB/s, " << count << " tokens\n";
 }
 
-int run(const std::vector<std::string>& arguments) {
-  if (arguments.size() < 3) {
-    std::cerr << "usage: tokenizer_tool FOLDER encode|encode_plain|decode|bench [FILE]\n";
-    return 2;
-  }
-  const Tokenizer tokenizer = Tokenizer::from_pretrained(arguments[1]);
-  if (arguments[2] == "bench") {
-    bench(tokenizer, arguments.at(3).c_str());
-  } else if (arguments[2] == "decode") {
-    for_each_line([&](const Json& ids) { return decode(tokenizer, ids); });
-  } else {
-    const bool parse_special = arguments[2] == "encode";
-    for_each_line([&](const Json& text) { return Json(tokenizer.encode(text.get<std::string>(), parse_special)); });
-  }
-  return 0;
+void run_chat(const std::string& folder, bool only_render) {
+  const auto chat_template = ChatTemplate::from_pretrained(folder);
+  if (!chat_template) throw std::runtime_error(folder + " has no chat template");
+  if (only_render) return for_each_line([&](const Json& input) { return render(*chat_template, input); });
+  const Tokenizer tokenizer = Tokenizer::from_pretrained(folder);
+  for_each_line([&](const Json& input) {
+    return Json(headway::encode_chat(tokenizer, *chat_template, messages_of(input[0]), input[1]));
+  });
+}
+
+void run_tokenizer(const std::string& folder, const std::string& mode, const std::string& file) {
+  const Tokenizer tokenizer = Tokenizer::from_pretrained(folder);
+  if (mode == "bench") return bench(tokenizer, file);
+  if (mode == "decode") return for_each_line([&](const Json& ids) { return decode(tokenizer, ids); });
+  for_each_line([&](const Json& text) { return Json(tokenizer.encode(text.get<std::string>(), mode == "encode")); });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::cerr << "usage: tokenizer_tool FOLDER encode|encode_plain|decode|chat|render|bench [FILE]\n";
+    return 2;
+  }
   try {
-    return run({argv, argv + argc});
+    const std::string mode = argv[2];
+    if (mode == "chat" || mode == "render") {
+      run_chat(argv[1], mode == "render");
+    } else {
+      run_tokenizer(argv[1], mode, argc > 3 ? argv[3] : "");
+    }
+    return 0;
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
     return 1;
