@@ -1,79 +1,157 @@
 #include <ATen/ops/empty.h>
 
-#include <algorithm>
-#include <cmath>
+#include <limits>
 
+#include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/cpu_ops.h"
-#include "kernels/cpu/element.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/scratch.h"
+#include "kernels/cpu/tensors.h"
+#include "kernels/thread_pool.h"
 
 namespace headway::kernels::cpu {
 namespace {
 
-/// Where the tokens of a sequence lie in the cache, for one KV head.
-template <typename T>
-class CacheRows {
- public:
-  CacheRows(const at::Tensor& cache, const std::vector<int32_t>& blocks, int64_t kv_head)
-      : data_(cache.const_data_ptr<T>() + kv_head * cache.size(3)),
-        blocks_(blocks),
-        block_size_(cache.size(1)),
-        row_(cache.size(2) * cache.size(3)) {}
+// Reading fewer K rows than this is not worth another thread.
+constexpr int64_t least_shared_positions = 64;
 
-  const T* operator[](int64_t position) const {
-    return data_ + (blocks_[position / block_size_] * block_size_ + position % block_size_) * row_;
+/// One call of paged_attention: the pieces of its plan, then the merging of split contexts.
+class PagedAttention {
+ public:
+  PagedAttention(const at::Tensor& q, const KVCacheView& cache, const AttentionBatch& batch,
+                 const AttentionOptions& options)
+      : kernels_(kernels_for(q.scalar_type())),
+        q_(q),
+        output_(at::empty(q.sizes(), q.options())),
+        cache_(cache),
+        batch_(batch),
+        scale_(static_cast<float>(options.scale)),
+        window_(options.sliding_window.value_or(std::numeric_limits<int64_t>::max() / 2)),
+        head_dim_(q.size(2)) {}
+
+  at::Tensor run(const std::vector<HeadRun>& runs) {
+    const AttentionPlan plan = plan_attention(batch_, runs, window_);
+    thread_local Scratch scratch;
+    const int64_t row_floats = simd::padded(head_dim_);
+    largest_ = scratch.floats(2 * simd::padded(plan.partial_rows) + plan.partial_rows * row_floats);
+    sum_ = largest_ + simd::padded(plan.partial_rows);
+    weighted_ = sum_ + simd::padded(plan.partial_rows);
+    const bool shared = plan.positions > least_shared_positions;
+    for_each(shared, plan.pieces,
+             [&](const AttentionPiece& piece) { piece.positions.empty() ? prefill(piece) : decode(piece); });
+    for_each(shared && plan.pieces.size() > plan.merges.size(), plan.merges,
+             [&](const AttentionMerge& part) { merge(part); });
+    return output_;
   }
 
  private:
-  const T* data_;
-  const std::vector<int32_t>& blocks_;
-  int64_t block_size_;
-  int64_t row_;
-};
+  template <typename Item, typename Body>
+  static void for_each(bool shared, const std::vector<Item>& items, const Body& body) {
+    if (!shared) {
+      for (const Item& item : items) body(item);
+      return;
+    }
+    // Claims are few bits wide: many items go in whole runs.
+    const int64_t count = static_cast<int64_t>(items.size());
+    const int64_t parts = std::min<int64_t>(count, 1024);
+    thread_pool().run(parts, [&](int64_t part) {
+      for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) body(items[i]);
+    });
+  }
 
-template <typename T>
-void attend(const T* q, const CacheRows<T>& keys, const CacheRows<T>& values, Range seen, int64_t head_dim,
-            double scale, T* output) {
-  std::vector<float> weights(seen.size());
-  float largest = -INFINITY;
-  for (int64_t t = seen.begin; t < seen.end; ++t) {
-    float score = 0;
-    for (int64_t d = 0; d < head_dim; ++d) score += static_cast<float>(q[d]) * static_cast<float>(keys[t][d]);
-    weights[t - seen.begin] = score * static_cast<float>(scale);
-    largest = std::max(largest, weights[t - seen.begin]);
+  simd::CachedHead cached_head(const AttentionPiece& piece) const {
+    const int64_t offset = piece.run->kv_head * head_dim_;
+    return {.keys = element_at(cache_.keys, offset),
+            .values = element_at(cache_.values, offset),
+            .blocks = batch_.block_tables[piece.sequence].data(),
+            .block_size = cache_.block_size(),
+            .slot_stride = cache_.keys.size(2) * head_dim_,
+            .head_dim = head_dim_};
   }
-  float sum = 0;
-  for (float& weight : weights) sum += weight = std::exp(weight - largest);
-  std::vector<float> result(head_dim, 0.0f);
-  for (int64_t t = seen.begin; t < seen.end; ++t) {
-    for (int64_t d = 0; d < head_dim; ++d) result[d] += weights[t - seen.begin] * static_cast<float>(values[t][d]);
+
+  int64_t q_offset(int64_t token, int64_t head) const { return token * q_.stride(0) + head * q_.stride(1); }
+  int64_t output_offset(int64_t token, int64_t head) const {
+    return token * output_.stride(0) + head * output_.stride(1);
   }
-  for (int64_t d = 0; d < head_dim; ++d) output[d] = static_cast<T>(result[d] / sum);
-}
+
+  void decode(const AttentionPiece& piece) const {
+    const HeadRun& run = *piece.run;
+    simd::DecodeCall call = {.cache = cached_head(piece),
+                             .q = element_at(q_, q_offset(piece.tokens.begin, run.q_heads.begin)),
+                             .q_stride = q_.stride(1),
+                             .heads = run.q_heads.size(),
+                             .scale = scale_,
+                             .begin = piece.positions.begin,
+                             .end = piece.positions.end,
+                             .largest = largest_ + piece.partial_row,
+                             .sum = sum_ + piece.partial_row,
+                             .weighted = weighted_ + piece.partial_row * simd::padded(head_dim_)};
+    if (!kernels_.linear_takes_elements) {
+      thread_local Scratch scratch;
+      float* q = scratch.floats(call.heads * head_dim_);
+      for (int64_t head = 0; head < call.heads; ++head) {
+        kernels_.to_float(element_at(q_, q_offset(piece.tokens.begin, run.q_heads.begin + head)), q + head * head_dim_,
+                          head_dim_);
+      }
+      call.q = q;
+      call.q_stride = head_dim_;
+    }
+    kernels_.attend_decode(call);
+  }
+
+  void merge(const AttentionMerge& part) const {
+    const HeadRun& run = *part.run;
+    for (int64_t head = 0; head < run.q_heads.size(); ++head) {
+      const int64_t row = part.partial_row + head;
+      kernels_.merge_splits(
+          {.largest = largest_ + row,
+           .sum = sum_ + row,
+           .weighted = weighted_ + row * simd::padded(head_dim_),
+           .splits = part.splits,
+           .row_stride = run.q_heads.size(),
+           .head_dim = head_dim_,
+           .output = mutable_element_at(output_, output_offset(part.token, run.q_heads.begin + head))});
+    }
+  }
+
+  void prefill(const AttentionPiece& piece) const {
+    const HeadRun& run = *piece.run;
+    const int64_t new_tokens_after = batch_.query_starts[piece.sequence + 1] - piece.tokens.begin;
+    thread_local Scratch scratch;
+    kernels_.attend_prefill(
+        {.cache = cached_head(piece),
+         .q = element_at(q_, q_offset(piece.tokens.begin, run.q_heads.begin)),
+         .q_token_stride = q_.stride(0),
+         .q_head_stride = q_.stride(1),
+         .output = mutable_element_at(output_, output_offset(piece.tokens.begin, run.q_heads.begin)),
+         .output_token_stride = output_.stride(0),
+         .output_head_stride = output_.stride(1),
+         .tokens = piece.tokens.size(),
+         .heads = run.q_heads.size(),
+         .first_position = batch_.context_lengths[piece.sequence] - new_tokens_after,
+         .window = window_,
+         .scale = scale_,
+         .scratch = scratch.floats(simd::prefill_scratch_floats(piece.tokens.size() * run.q_heads.size(), head_dim_))});
+  }
+
+  const simd::KernelTable& kernels_;
+  const at::Tensor q_;
+  const at::Tensor output_;
+  const KVCacheView& cache_;
+  const AttentionBatch& batch_;
+  const float scale_;
+  const int64_t window_;
+  const int64_t head_dim_;
+  float* largest_ = nullptr;  // one for each partial row
+  float* sum_ = nullptr;
+  float* weighted_ = nullptr;  // head_dim, padded, for each partial row
+};
 
 }  // namespace
 
 at::Tensor paged_attention(const at::Tensor& q, const KVCacheView& cache, const AttentionBatch& batch,
                            const std::vector<HeadRun>& runs, const AttentionOptions& options) {
-  at::Tensor output = at::empty(q.sizes(), q.options());
-  const at::Tensor rows = with_dense_rows(q);
-  with_element(q.scalar_type(), [&]<typename T>(T) {
-    for (int64_t s = 0; s < batch.num_sequences(); ++s) {
-      for (const HeadRun& run : runs) {
-        const CacheRows<T> keys(cache.keys, batch.block_tables[s], run.kv_head);
-        const CacheRows<T> values(cache.values, batch.block_tables[s], run.kv_head);
-        for (int64_t token = batch.query_starts[s]; token < batch.query_starts[s + 1]; ++token) {
-          const int64_t end = batch.context_lengths[s] - (batch.query_starts[s + 1] - token) + 1;
-          const Range seen = {std::max<int64_t>(0, end - options.sliding_window.value_or(end)), end};
-          for (int64_t head = run.q_heads.begin; head < run.q_heads.end; ++head) {
-            attend(rows.const_data_ptr<T>() + token * rows.stride(0) + head * rows.stride(1), keys, values, seen,
-                   q.size(2), options.scale,
-                   output.mutable_data_ptr<T>() + token * output.stride(0) + head * output.stride(1));
-          }
-        }
-      }
-    }
-  });
-  return output;
+  return PagedAttention(with_dense_rows(q), cache, batch, options).run(runs);
 }
 
 }  // namespace headway::kernels::cpu

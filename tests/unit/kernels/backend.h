@@ -77,4 +77,10 @@ inline auto all_backends() {
   return testing::Combine(testing::ValuesIn(backends()), testing::Values(at::kFloat, at::kBFloat16, at::kHalf));
 }
 
+/// For suites about Headway's own CPU kernels.
+inline auto cpu_backend() {
+  return testing::Combine(testing::Values(Backend{.name = "cpu", .device = at::kCPU}),
+                          testing::Values(at::kFloat, at::kBFloat16, at::kHalf));
+}
+
 }  // namespace headway::kernels

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "headway/base/range.h"
+#include "headway/kernels/attention_batch.h"
+#include "headway/parallel/partition.h"
+
+namespace headway::kernels::cpu {
+
+/// A piece of attention that one thread does: the query heads of one run over
+///  - one new token of a sequence that has no others, against a split of its context (decode), or
+///  - a block of a sequence's new tokens, against all that they see (prefill).
+/// Pieces depend on the batch alone, not on the number of threads, so that results do not either.
+struct AttentionPiece {
+  int64_t sequence = 0;
+  const HeadRun* run = nullptr;
+  Range tokens;             ///< rows of q
+  Range positions = {};     ///< decode: of the context; empty for prefill
+  int64_t partial_row = 0;  ///< decode: where the partial results of its heads go, one row for each
+};
+
+/// The splits of one decoded token's context, whose partial results follow each other.
+struct AttentionMerge {
+  const HeadRun* run = nullptr;
+  int64_t token = 0;
+  int64_t partial_row = 0;
+  int64_t splits = 0;
+};
+
+struct AttentionPlan {
+  std::vector<AttentionPiece> pieces;
+  std::vector<AttentionMerge> merges;
+  int64_t partial_rows = 0;
+  int64_t positions = 0;  ///< K rows that the pieces read in all: how much work it is
+};
+
+/// Positions of a split, and rows (heads of tokens) of a prefill piece.
+inline constexpr int64_t split_positions = 256;
+inline constexpr int64_t prefill_rows = 256;
+
+/// `window`: positions that a token sees, itself included.
+AttentionPlan plan_attention(const AttentionBatch& batch, const std::vector<HeadRun>& runs, int64_t window);
+
+}  // namespace headway::kernels::cpu
