@@ -13,10 +13,10 @@ class FailureBoard {
  public:
   virtual ~FailureBoard() = default;
 
-  /// Posts what `self` was doing in the group called `group`, waits a short while for the other members' posts and
-  /// returns them by group rank; nothing for those that posted none. Does not throw.
-  virtual std::vector<std::optional<std::string>> exchange(const std::string& group, GroupRank self, int group_size,
-                                                           const std::string& doing) = 0;
+  /// Posts what this rank was doing in a group, waits a short while for the other members' posts and returns them by
+  /// group rank; nothing for those that posted none. Does not throw.
+  virtual std::vector<std::optional<std::string>> exchange(const std::string& group, const RankList& members,
+                                                           GlobalRank self, const std::string& doing) = 0;
 };
 
 }  // namespace headway

@@ -12,6 +12,7 @@
 #include "headway/base/error.h"
 #include "parallel/failure_board.h"
 #include "parallel/group_checks.h"
+#include "parallel/rank_order_sum.h"
 
 namespace headway {
 namespace {
@@ -67,14 +68,6 @@ at::Tensor unpacked_parts(const at::Tensor& packed, at::IntArrayRef shape, int64
   return at::cat(parts, dim);
 }
 
-/// The sum of the rows in their order, 16-bit floats in fp32.
-at::Tensor sum_in_order(const at::Tensor& rows) {
-  const bool short_float = rows.scalar_type() == at::kBFloat16 || rows.scalar_type() == at::kHalf;
-  at::Tensor sum = rows.select(0, 0).to(short_float ? at::kFloat : rows.scalar_type(), false, /*copy=*/true);
-  for (int64_t r = 1; r < rows.size(0); ++r) sum.add_(rows.select(0, r));
-  return sum.to(rows.scalar_type());
-}
-
 }  // namespace
 
 GroupCoordinator::GroupCoordinator(std::string name, RankList ranks, GlobalRank self,
@@ -125,7 +118,7 @@ void GroupCoordinator::fail(const char* operation, const at::Tensor& tensor, con
   const std::string doing = fmt::format("{}{} (operation {})", operation, shape_text(tensor), operations_);
   std::string message = fmt::format("{} on {} failed: {}", doing, place_of(*this), cause);
   if (failures_) {
-    const auto others = failures_->exchange(name_, rank_, size(), doing);
+    const auto others = failures_->exchange(name_, ranks_, global_rank(), doing);
     for (int r = 0; r < size(); ++r) {
       if (others[r] == doing) continue;
       message += fmt::format("; global rank {} {}", ranks_[r].value,
@@ -181,7 +174,7 @@ at::Tensor GroupCoordinator::reduce_scatter(const at::Tensor& input, int64_t dim
     at::Tensor flat = rows.view({-1});
     communicator.all_to_all(flat, packed, received, sent);
   });
-  return sum_in_order(rows).view(shape);
+  return sum_in_rank_order(rows).view(shape);
 }
 
 at::Tensor GroupCoordinator::all_to_all(const at::Tensor& input, const std::vector<int64_t>& output_sizes,

@@ -1,28 +1,56 @@
 #include "headway/parallel/parallel_state.h"
 
+#include "parallel/job.h"
+
 namespace headway {
 
 struct ParallelState::Impl {
-  LaunchEnvironment launch;
+  std::shared_ptr<Job> job;  ///< outlives the groups
   RankLayout layout;
   GroupCoordinator world;
   GroupCoordinator tp;
   GroupCoordinator lm_head_tp;
   GroupCoordinator attn_dp;
   GroupCoordinator self;
+
+  Impl(std::shared_ptr<Job> met, RankLayout ranks)
+      : job(std::move(met)),
+        layout(ranks),
+        world(make(GroupKind::world)),
+        tp(make(GroupKind::tp)),
+        lm_head_tp(make(GroupKind::lm_head_tp)),
+        attn_dp(make(GroupKind::attn_dp)),
+        self("self", {job->launch().rank}, job->launch().rank, nullptr) {}
+
+  GroupCoordinator make(GroupKind kind) const {
+    return job->make_group(std::string(name_of(kind)), layout.group_of(kind, job->launch().rank));
+  }
 };
 
 ParallelState::ParallelState(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ParallelState::~ParallelState() = default;
 
+std::unique_ptr<ParallelState> ParallelState::create(const LaunchEnvironment& launch, int tp, int attn_tp,
+                                                     const DistributedOptions& options, const std::string& settings) {
+  return create(std::make_shared<Job>(launch, options), tp, attn_tp, settings);
+}
+
+std::unique_ptr<ParallelState> ParallelState::create(std::shared_ptr<Job> job, int tp, int attn_tp,
+                                                     const std::string& settings) {
+  Settings all{{"tp", std::to_string(tp)}, {"lm_head_tp", std::to_string(attn_tp)}};
+  for (auto& setting : settings_of_text(settings)) all.push_back(std::move(setting));
+  job->require_equal(all);
+  job->begin_generation();
+  const RankLayout layout(job->launch().world_size, tp, attn_tp);
+  return std::unique_ptr<ParallelState>(new ParallelState(std::make_unique<Impl>(std::move(job), layout)));
+}
+
 std::unique_ptr<ParallelState> ParallelState::single() {
-  const auto alone = [](const char* name) { return GroupCoordinator(name, {{0}}, {0}, nullptr); };
-  return std::unique_ptr<ParallelState>(new ParallelState(std::unique_ptr<Impl>(new Impl{
-      {}, RankLayout(1, 1, 1), alone("world"), alone("tp"), alone("lm_head_tp"), alone("attn_dp"), alone("self")})));
+  return create(LaunchEnvironment{}, 1, 1);
 }
 
 const LaunchEnvironment& ParallelState::launch() const {
-  return impl_->launch;
+  return impl_->job->launch();
 }
 const RankLayout& ParallelState::layout() const {
   return impl_->layout;
@@ -41,6 +69,9 @@ const GroupCoordinator& ParallelState::attn_dp() const {
 }
 const GroupCoordinator& ParallelState::self() const {
   return impl_->self;
+}
+at::Device ParallelState::device() const {
+  return impl_->job->device();
 }
 
 }  // namespace headway

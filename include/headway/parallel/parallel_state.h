@@ -21,14 +21,20 @@ struct DistributedOptions {
   std::string interface;                                ///< network interface for Gloo; empty: loopback on one host
 };
 
+class Job;
+
 /// The process groups of one process, built once from a launch environment and the sizes.
 class ParallelState {
  public:
   /// Builds world, TP, lm_head_tp and attn_dp groups; every rank creates every group in the same order. Compares the
-  /// sizes and `settings` (any text that must be equal everywhere) over all ranks and throws LaunchError naming the
-  /// ranks and values that differ.
+  /// sizes and `settings` (lines "name=value" that must be equal everywhere) over all ranks and throws LaunchError
+  /// naming the ranks and values that differ, on every rank.
   static std::unique_ptr<ParallelState> create(const LaunchEnvironment& launch, int tp, int attn_tp,
                                                const DistributedOptions& options = {},
+                                               const std::string& settings = "");
+
+  /// As above, among ranks that have met already.
+  static std::unique_ptr<ParallelState> create(std::shared_ptr<Job> job, int tp, int attn_tp,
                                                const std::string& settings = "");
 
   /// A single process: every group has size 1.
@@ -45,6 +51,7 @@ class ParallelState {
   const GroupCoordinator& lm_head_tp() const;  ///< the attention group
   const GroupCoordinator& attn_dp() const;     ///< the ranks that hold the same heads in different replicas
   const GroupCoordinator& self() const;        ///< this rank alone
+  at::Device device() const;                   ///< where this rank's tensors lie
 
   /// Builds further groups (of a mesh, say) and returns the one that this rank is in. Called in the same order by all
   /// ranks that are in one of `groups`. Throws ArgumentError for a rank that is in none.

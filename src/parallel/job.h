@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headway/parallel/parallel_state.h"
+#include "parallel/rendezvous.h"
+#include "parallel/settings_difference.h"
+
+namespace headway {
+
+class Communicator;
+class FailureBoard;
+
+/// The ranks of one job that found each other, and the communicators between them.
+class Job {
+ public:
+  /// Meets the other ranks and settles which device this rank uses. Throws LaunchError or ConfigError.
+  Job(LaunchEnvironment launch, DistributedOptions options);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  const LaunchEnvironment& launch() const { return launch_; }
+  at::Device device() const { return device_; }
+
+  /// Throws LaunchError naming the settings, ranks and values that differ, the same text on every rank.
+  void require_equal(const Settings& settings);
+
+  /// The group of `ranks`, to which this rank belongs. Groups of equal ranks share one communicator while one of them
+  /// is alive; a group of one has none. All members ask at the same point of the program.
+  GroupCoordinator make_group(const std::string& name, const RankList& ranks);
+
+  /// Takes note that the groups which are made from here on are new ones, on every rank.
+  void begin_generation() { ++generation_; }
+
+ private:
+  std::shared_ptr<Communicator> communicator_for(const RankList& ranks, GroupRank rank);
+  /// Every rank's text, by global rank.
+  std::vector<std::string> exchange(const std::string& what, const std::string& own);
+  void settle_device();
+
+  LaunchEnvironment launch_;
+  DistributedOptions options_;
+  at::Device device_ = at::kCPU;
+  std::shared_ptr<Meeting> meeting_;  ///< null if this rank is alone
+  std::shared_ptr<FailureBoard> failures_;
+  std::map<RankList, std::weak_ptr<Communicator>> communicators_;
+  int generation_ = 0;
+  int exchanges_ = 0;
+};
+
+}  // namespace headway

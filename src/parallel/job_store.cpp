@@ -1,0 +1,89 @@
+#include "parallel/job_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "headway/base/error.h"
+#include "parallel/sockets.h"
+
+namespace headway {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kShortestPause{1};
+constexpr milliseconds kLongestPause{20};
+
+/// Calls the store and turns its errors into ours.
+template <typename Call>
+auto guarded(const std::string& address, const Call& call) {
+  try {
+    return call();
+  } catch (const c10::Error& error) {
+    throw LaunchError(fmt::format("the store of the job at {}: {}", address, error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    throw LaunchError(fmt::format("the store of the job at {}: {}", address, error.what()));
+  }
+}
+
+c10d::TCPStoreOptions options_for(int port, milliseconds limit) {
+  c10d::TCPStoreOptions options;
+  options.port = static_cast<uint16_t>(port);
+  options.waitWorkers = false;
+  options.timeout = std::max(limit, milliseconds(1000));  // c10d counts connection limits in whole seconds
+  return options;
+}
+
+std::shared_ptr<JobStore> open_store(const std::string& host, const c10d::TCPStoreOptions& options) {
+  const std::string address = fmt::format("{}:{}", host, options.port);
+  auto store = guarded(address, [&] { return c10::make_intrusive<c10d::TCPStore>(host, options); });
+  return std::make_shared<JobStore>(std::move(store), address, options.isServer);
+}
+
+}  // namespace
+
+std::shared_ptr<JobStore> JobStore::serve(ListeningSocket socket, const std::string& host, milliseconds limit) {
+  c10d::TCPStoreOptions options = options_for(socket.port(), limit);
+  options.isServer = true;
+  options.masterListenFd = socket.release();
+  return open_store(host, options);
+}
+
+std::shared_ptr<JobStore> JobStore::connect(const std::string& host, int port, milliseconds limit) {
+  wait_until_listening(host, port, limit);
+  return open_store(host, options_for(port, limit));
+}
+
+JobStore::JobStore(c10::intrusive_ptr<c10d::Store> store, std::string address, bool serves)
+    : store_(std::move(store)), address_(std::move(address)), serves_(serves) {}
+
+JobStore::~JobStore() = default;
+
+void JobStore::set(const std::string& key, const std::string& value) {
+  guarded(address_, [&] { store_->set(key, value); });
+}
+
+bool JobStore::has(const std::string& key) {
+  return guarded(address_, [&] { return store_->check({key}); });
+}
+
+std::string JobStore::get(const std::string& key) {
+  return guarded(address_, [&] { return store_->get_to_str(key); });
+}
+
+int64_t JobStore::add(const std::string& key, int64_t amount) {
+  return guarded(address_, [&] { return store_->add(key, amount); });
+}
+
+bool JobStore::wait(const std::string& key, Deadline deadline) {
+  for (milliseconds pause = kShortestPause; !has(key); pause = std::min(2 * pause, kLongestPause)) {
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(pause);
+  }
+  return true;
+}
+
+}  // namespace headway
