@@ -10,4 +10,7 @@ namespace headway {
 
 void add_generate_command(CLI::App& app);
 
+/// What each rank of a layout would hold and send, from config.json alone.
+void add_plan_command(CLI::App& app);
+
 }  // namespace headway

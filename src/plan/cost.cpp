@@ -31,10 +31,11 @@ Work attention_work(const Plan& plan, const RankPlan& rank, const Step& step) {
   const int64_t sequences = local_sequences(plan, rank.replica, step);
   const int64_t tokens = sequences * step.tokens_per_sequence;
   Work work = linear_work(plan, rank.parameters.qkv_proj + rank.parameters.o_proj, tokens);
+  const auto context = static_cast<double>(step.context);
+  work.bytes += static_cast<double>(sequences) * context * static_cast<double>(rank.kv_bytes_per_token);
   // Per token: scores and weighted values, each a dot product over head_dim for every cached token.
-  work.bytes += static_cast<double>(sequences * step.context * rank.kv_bytes_per_token);
-  work.operations += 4.0 * static_cast<double>(plan.model.num_layers * rank.heads.local_q_heads()) *
-                     static_cast<double>(plan.model.head_dim * step.context * tokens);
+  const int64_t width = plan.model.num_layers * rank.heads.local_q_heads() * plan.model.head_dim;
+  work.operations += 4.0 * static_cast<double>(width) * context * static_cast<double>(tokens);
   return work;
 }
 

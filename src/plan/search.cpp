@@ -46,12 +46,12 @@ int64_t largest_parameters(const Plan& plan) {
 }
 
 /// Bytes of the fullest rank once every sequence has its full length in the cache.
-int64_t fullest_rank_bytes(const Plan& plan, const Workload& workload) {
-  int64_t fullest = 0;
+double fullest_rank_bytes(const Plan& plan, const Workload& workload) {
+  double fullest = 0;
   for (const RankPlan& rank : plan.ranks) {
-    const int64_t sequences = local_sequences(plan, rank.replica, {workload.sequences, 1, 0});
-    const int64_t cached = sequences * workload.max_model_len * rank.kv_bytes_per_token;
-    fullest = std::max(fullest, rank.parameters.total() + cached);
+    const auto sequences = static_cast<double>(local_sequences(plan, rank.replica, {workload.sequences, 1, 0}));
+    const double cached = sequences * static_cast<double>(workload.max_model_len * rank.kv_bytes_per_token);
+    fullest = std::max(fullest, static_cast<double>(rank.parameters.total()) + cached);
   }
   return fullest;
 }
@@ -65,7 +65,7 @@ double score(const Candidate& candidate, const SearchOptions& options) {
       return 1 / candidate.decode_tokens_per_s;
     case Objective::memory:
       return candidate.kv_tokens ? -static_cast<double>(*candidate.kv_tokens)
-                                 : static_cast<double>(fullest_rank_bytes(candidate.plan, options.workload));
+                                 : fullest_rank_bytes(candidate.plan, options.workload);
   }
   return 0;
 }

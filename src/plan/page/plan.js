@@ -113,7 +113,7 @@ function kvStrip(rank) {
 
 function rangeStrip(kind, begin, end, total, copy, noun) {
   const parts = end > begin ? [part(kind, begin, end, total, copy, `${noun} ${span(begin, end)}`)] : [];
-  return strip(parts, `${span(begin, end)} · ${count(end - begin)}`);
+  return strip(parts, span(begin, end));
 }
 
 /// Bytes by part, drawn against the fullest rank.
