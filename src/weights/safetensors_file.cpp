@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -53,7 +54,9 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : path_(path
   size_ = size_of_regular_file(file, path);
   mapping_ = map_for_reading(file, size_, path);
   try {
-    header_ = SafetensorsHeader::parse({mapping_, static_cast<size_t>(size_)}, size_, path.string());
+    const std::span<const std::byte> whole(mapping_, static_cast<size_t>(size_));
+    header_ = SafetensorsHeader::parse(whole, size_, path.string());
+    release(whole.first(static_cast<size_t>(header_.data_offset)));
   } catch (...) {
     ::munmap(mapping_, static_cast<size_t>(size_));
     throw;
@@ -68,17 +71,25 @@ std::span<const std::byte> SafetensorsFile::data(const TensorInfo& info) const {
   return {mapping_ + header_.data_offset + info.begin, static_cast<size_t>(info.bytes())};
 }
 
-void SafetensorsFile::release(const TensorInfo& info) const {
-  release(data(info));
+void SafetensorsFile::will_read(std::span<const std::byte> bytes) const {
+  advise(bytes, MADV_WILLNEED);
 }
 
 void SafetensorsFile::release(std::span<const std::byte> bytes) const {
+  advise(bytes, MADV_DONTNEED);
+}
+
+void SafetensorsFile::advise(std::span<const std::byte> bytes, int advice) const {
   if (bytes.empty()) return;
-  // Pages shared with a neighbour go too: whoever reads that one next has them mapped again from the page cache.
-  const int64_t page = ::sysconf(_SC_PAGESIZE);
-  const int64_t begin = (bytes.data() - mapping_) / page * page;
-  const int64_t end = bytes.data() - mapping_ + static_cast<int64_t>(bytes.size());
-  ::madvise(mapping_ + begin, static_cast<size_t>(end - begin), MADV_DONTNEED);
+  // A fault maps pages around it as well, up to a huge page of the cache. Releasing those of a neighbour does no harm:
+  // whoever reads it next has them mapped again.
+  constexpr uintptr_t kMappedAtOnce = uintptr_t{2} << 20;
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  const auto first = reinterpret_cast<uintptr_t>(mapping_);
+  const uintptr_t begin = std::max(address / kMappedAtOnce * kMappedAtOnce, first);
+  const uintptr_t end = std::min((address + bytes.size() + kMappedAtOnce - 1) / kMappedAtOnce * kMappedAtOnce,
+                                 first + static_cast<uintptr_t>(size_));
+  ::madvise(reinterpret_cast<void*>(begin), end - begin, advice);
 }
 
 }  // namespace headway

@@ -46,11 +46,15 @@ class SafetensorsFile {
   const std::map<std::string, TensorInfo>& tensors() const { return header_.tensors; }
   std::span<const std::byte> data(const TensorInfo& info) const;
 
+  /// Tells the kernel that these bytes, a part of what `data` returned, are read next.
+  void will_read(std::span<const std::byte> bytes) const;
+
   /// Tells the kernel that these bytes are done with, so that they stop counting as this process's memory.
-  void release(const TensorInfo& info) const;
-  void release(std::span<const std::byte> bytes) const;  ///< a part of what `data` returned
+  void release(std::span<const std::byte> bytes) const;
 
  private:
+  void advise(std::span<const std::byte> bytes, int advice) const;
+
   std::filesystem::path path_;
   SafetensorsHeader header_;
   std::byte* mapping_ = nullptr;
