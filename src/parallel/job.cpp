@@ -91,7 +91,8 @@ std::shared_ptr<Communicator> Job::communicator_for(const RankList& ranks, Group
   if (auto existing = slot.lock()) return existing;
   std::vector<int> numbers;
   for (GlobalRank member : ranks) numbers.push_back(member.value);
-  const std::string key = meeting_->key(fmt::format("groups/{}/{}", generation_, fmt::join(numbers, "-")));
+  const std::string key =
+      meeting_->key(fmt::format("groups/{}/{}/{}", generation_, fmt::join(numbers, "-"), times_built_[ranks]++));
   auto communicator = make_communicator({key, ranks, rank, meeting_->shared_store(), launch_, options_});
   verify_communicator(*communicator, static_cast<int>(ranks.size()), rank);
   slot = communicator;

@@ -47,6 +47,7 @@ class Job {
   std::shared_ptr<Meeting> meeting_;  ///< null if this rank is alone
   std::shared_ptr<FailureBoard> failures_;
   std::map<RankList, std::weak_ptr<Communicator>> communicators_;
+  std::map<RankList, int> times_built_;  ///< keeps a group's second communicator apart from its first in the store
   int generation_ = 0;
   int exchanges_ = 0;
 };

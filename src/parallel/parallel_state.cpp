@@ -1,5 +1,10 @@
 #include "headway/parallel/parallel_state.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headway/base/error.h"
 #include "parallel/job.h"
 
 namespace headway {
@@ -72,6 +77,16 @@ const GroupCoordinator& ParallelState::self() const {
 }
 at::Device ParallelState::device() const {
   return impl_->job->device();
+}
+
+std::shared_ptr<const GroupCoordinator> ParallelState::new_group(const std::string& name,
+                                                                 const std::vector<RankList>& groups) const {
+  const GlobalRank self = impl_->job->launch().rank;
+  for (const RankList& ranks : groups) {
+    if (std::find(ranks.begin(), ranks.end(), self) == ranks.end()) continue;
+    return std::make_shared<GroupCoordinator>(impl_->job->make_group(name, ranks));
+  }
+  throw ArgumentError(fmt::format("{}: rank {} is in none of the {} groups", name, self.value, groups.size()));
 }
 
 }  // namespace headway

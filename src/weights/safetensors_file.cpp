@@ -81,9 +81,9 @@ void SafetensorsFile::release(std::span<const std::byte> bytes) const {
 
 void SafetensorsFile::advise(std::span<const std::byte> bytes, int advice) const {
   if (bytes.empty()) return;
-  // A fault maps pages around it as well, up to a huge page of the cache. Releasing those of a neighbour does no harm:
-  // whoever reads it next has them mapped again.
-  constexpr uintptr_t kMappedAtOnce = uintptr_t{2} << 20;
+  // A fault maps the pages around it as well, 64 KiB in all. Releasing those of a neighbour does no harm: whoever reads
+  // it next has them mapped again from the page cache.
+  constexpr int64_t kMappedAtOnce = int64_t{64} << 10;
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   const auto first = reinterpret_cast<uintptr_t>(mapping_);
   const uintptr_t begin = std::max(address / kMappedAtOnce * kMappedAtOnce, first);

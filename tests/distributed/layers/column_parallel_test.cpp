@@ -34,83 +34,104 @@ Range times(Range range, int64_t factor) {
   return {range.begin * factor, range.end * factor};
 }
 
-class QkvTest : public ::testing::TestWithParam<std::tuple<Heads, int>> {
- protected:
+/// One attention block's projections, loaded with distinct values for one size of the attention group.
+struct Qkv {
   static constexpr int64_t kHidden = 6;
   static constexpr int64_t kHeadDim = 2;
 
-  void SetUp() override {
-    if (world_size() % attn_tp() != 0) GTEST_SKIP() << attn_tp() << " does not divide " << world_size() << " ranks";
-    if (attn_tp() > heads().q) GTEST_SKIP() << attn_tp() << " ranks for " << heads().q << " query heads";
-  }
+  Qkv(Heads heads, int attn_tp)
+      : state(testing::parallel_state(attn_tp)),
+        heads(heads),
+        part(HeadPartition::of({heads.q, heads.kv}, attn_tp, state.lm_head_tp().rank())),
+        q_weight(sequence_matrix(heads.q * kHeadDim, kHidden, 0.0)),
+        k_weight(sequence_matrix(heads.kv * kHeadDim, kHidden, 0.25)),
+        v_weight(sequence_matrix(heads.kv * kHeadDim, kHidden, 0.5)),
+        q_bias(sequence_vector(heads.q * kHeadDim, 0)),
+        k_bias(sequence_vector(heads.kv * kHeadDim, 10000)),
+        v_bias(sequence_vector(heads.kv * kHeadDim, 20000)) {}
 
-  static Heads heads() { return std::get<0>(GetParam()); }
-  static int attn_tp() { return std::get<1>(GetParam()); }
-  static const ParallelState& state() { return testing::parallel_state(world_size(), attn_tp()); }
-  static int world_size() { return testing::world_size(); }
-  static QKVShape shape() { return {kHidden, kHeadDim, {heads().q, heads().kv}}; }
-  static HeadPartition part() {
-    return HeadPartition::of({heads().q, heads().kv}, attn_tp(), state().lm_head_tp().rank());
-  }
-
-  static at::Tensor q_weight() { return sequence_matrix(heads().q * kHeadDim, kHidden, 0.0); }
-  static at::Tensor k_weight() { return sequence_matrix(heads().kv * kHeadDim, kHidden, 0.25); }
-  static at::Tensor v_weight() { return sequence_matrix(heads().kv * kHeadDim, kHidden, 0.5); }
-  static at::Tensor q_bias() { return sequence_vector(heads().q * kHeadDim, 0); }
-  static at::Tensor k_bias() { return sequence_vector(heads().kv * kHeadDim, 10000); }
-  static at::Tensor v_bias() { return sequence_vector(heads().kv * kHeadDim, 20000); }
-
-  static std::unique_ptr<AttnQKVParallelLinear> loaded(ColumnOptions options) {
-    auto layer = std::make_unique<AttnQKVParallelLinear>(state(), shape(), options);
+  std::unique_ptr<AttnQKVParallelLinear> loaded(ColumnOptions options) const {
+    auto layer =
+        std::make_unique<AttnQKVParallelLinear>(state, QKVShape{kHidden, kHeadDim, {heads.q, heads.kv}}, options);
     allocate_parameters(*layer, at::kFloat);
     Parameter& weight = layer->own_parameter("weight");
-    load_section(weight, q_weight(), "q");
-    load_section(weight, k_weight(), "k");
-    load_section(weight, v_weight(), "v");
+    load_section(weight, q_weight, "q");
+    load_section(weight, k_weight, "k");
+    load_section(weight, v_weight, "v");
     if (!options.bias) return layer;
     Parameter& bias = layer->own_parameter("bias");
-    load_section(bias, q_bias(), "q");
-    load_section(bias, k_bias(), "k");
-    load_section(bias, v_bias(), "v");
+    load_section(bias, q_bias, "q");
+    load_section(bias, k_bias, "k");
+    load_section(bias, v_bias, "v");
     return layer;
+  }
+
+  at::Tensor full_weight() const { return at::cat({q_weight, k_weight, v_weight}); }
+  at::Tensor full_bias() const { return at::cat({q_bias, k_bias, v_bias}); }
+
+  const ParallelState& state;
+  Heads heads;
+  HeadPartition part;
+  at::Tensor q_weight, k_weight, v_weight, q_bias, k_bias, v_bias;
+};
+
+/// Runs for every size of the attention group that this world and the heads allow.
+class QkvTest : public ::testing::TestWithParam<Heads> {
+ protected:
+  static std::vector<int> attention_sizes() {
+    std::vector<int> sizes;
+    for (int size : testing::divisors(testing::world_size())) {
+      if (size <= GetParam().q) sizes.push_back(size);
+    }
+    return sizes;
   }
 };
 
 // Fault cases A02, A03, B05: whole heads, the rank's own, every value.
 TEST_P(QkvTest, EveryRankHoldsItsOwnHeadsOfEverySection) {
-  const auto layer = loaded({});
-  const Range q = times(part().q_heads, kHeadDim);
-  const Range kv = times(part().kv_heads, kHeadDim);
-  const at::Tensor weight = at::cat({rows(q_weight(), q), rows(k_weight(), kv), rows(v_weight(), kv)});
-  EXPECT_TRUE(layer->own_parameter("weight").tensor.equal(weight));
-  EXPECT_TRUE(
-      layer->own_parameter("bias").tensor.equal(at::cat({rows(q_bias(), q), rows(k_bias(), kv), rows(v_bias(), kv)})));
+  for (int attn_tp : attention_sizes()) {
+    const Qkv qkv(GetParam(), attn_tp);
+    const auto layer = qkv.loaded({});
+    const Range q = times(qkv.part.q_heads, Qkv::kHeadDim);
+    const Range kv = times(qkv.part.kv_heads, Qkv::kHeadDim);
+    EXPECT_TRUE(layer->own_parameter("weight").tensor.equal(
+        at::cat({rows(qkv.q_weight, q), rows(qkv.k_weight, kv), rows(qkv.v_weight, kv)})))
+        << attn_tp << " ranks";
+    EXPECT_TRUE(layer->own_parameter("bias").tensor.equal(
+        at::cat({rows(qkv.q_bias, q), rows(qkv.k_bias, kv), rows(qkv.v_bias, kv)})))
+        << attn_tp << " ranks";
+  }
 }
 
 TEST_P(QkvTest, GatheredOutputIsTheUnshardedOneInLogicalOrder) {
-  const at::Tensor input = sequence_matrix(3, kHidden) / 1000;
-  const at::Tensor expected =
-      at::linear(input, at::cat({q_weight(), k_weight(), v_weight()}), at::cat({q_bias(), k_bias(), v_bias()}));
-  const at::Tensor output = loaded({.gather_output = true})->forward(input);
-  EXPECT_TRUE(output.allclose(expected, 1e-6, 1e-3)) << output - expected;
+  const at::Tensor input = sequence_matrix(3, Qkv::kHidden) / 1000;
+  for (int attn_tp : attention_sizes()) {
+    const Qkv qkv(GetParam(), attn_tp);
+    const at::Tensor expected = at::linear(input, qkv.full_weight(), qkv.full_bias());
+    const at::Tensor output = qkv.loaded({.gather_output = true})->forward(input);
+    EXPECT_TRUE(output.allclose(expected, 1e-6, 1e-3)) << attn_tp << " ranks: " << output - expected;
+  }
 }
 
 TEST_P(QkvTest, ASkippedBiasIsHandedOutWhole) {
-  const at::Tensor input = sequence_matrix(2, kHidden) / 1000;
-  const LinearOutput skipped = loaded({.skip_bias_add = true, .gather_output = true})->forward(input);
-  EXPECT_TRUE(skipped.bias.equal(at::cat({q_bias(), k_bias(), v_bias()})));
-  EXPECT_TRUE(skipped.output.allclose(at::linear(input, at::cat({q_weight(), k_weight(), v_weight()})), 1e-6, 1e-3));
-  EXPECT_FALSE(loaded({.skip_bias_add = true, .return_bias = false})->forward(input).bias.defined());
-  EXPECT_FALSE(loaded({.bias = false, .skip_bias_add = true, .gather_output = true})->forward(input).bias.defined());
+  const at::Tensor input = sequence_matrix(2, Qkv::kHidden) / 1000;
+  for (int attn_tp : attention_sizes()) {
+    const Qkv qkv(GetParam(), attn_tp);
+    const LinearOutput skipped = qkv.loaded({.skip_bias_add = true, .gather_output = true})->forward(input);
+    EXPECT_TRUE(skipped.bias.equal(qkv.full_bias())) << attn_tp << " ranks";
+    EXPECT_TRUE(skipped.output.allclose(at::linear(input, qkv.full_weight()), 1e-6, 1e-3)) << attn_tp << " ranks";
+    EXPECT_FALSE(qkv.loaded({.skip_bias_add = true, .return_bias = false})->forward(input).bias.defined());
+    EXPECT_FALSE(
+        qkv.loaded({.bias = false, .skip_bias_add = true, .gather_output = true})->forward(input).bias.defined());
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Heads, QkvTest,
-                         Combine(Values(Heads{4, 2}, Heads{8, 4}, Heads{12, 2}, Heads{28, 4}, Heads{9, 3}, Heads{14, 2},
-                                        Heads{5, 1}),
-                                 Values(1, 2, 3, 4, 8)));
+                         ::testing::Values(Heads{4, 2}, Heads{8, 4}, Heads{12, 2}, Heads{28, 4}, Heads{9, 3},
+                                           Heads{14, 2}, Heads{5, 1}));
 
 const ParallelState* pair_state() {
-  return testing::world_size() % 2 == 0 ? &testing::parallel_state(testing::world_size(), 2) : nullptr;
+  return testing::world_size() % 2 == 0 ? &testing::parallel_state(2) : nullptr;
 }
 
 // Fault case B04.
@@ -154,7 +175,7 @@ TEST(QkvFaults, FusedRowsAreCutBySection) {
 }
 
 TEST(ColumnParallel, UnevenAndEmptyCutsGatherToTheWhole) {
-  const GroupCoordinator& group = testing::parallel_state(testing::world_size(), testing::world_size()).tp();
+  const GroupCoordinator& group = testing::parallel_state(testing::world_size()).tp();
   for (int64_t out : {1, 2, 3, 5, 7, 130, 321}) {
     ColumnParallelLinear layer(group, 4, out, {.gather_output = true});
     allocate_parameters(layer, at::kFloat);
@@ -168,7 +189,7 @@ TEST(ColumnParallel, UnevenAndEmptyCutsGatherToTheWhole) {
 }
 
 TEST(MergedColumnParallel, EachRankHoldsItsPartOfEveryOutput) {
-  const GroupCoordinator& group = testing::parallel_state(testing::world_size(), testing::world_size()).tp();
+  const GroupCoordinator& group = testing::parallel_state(testing::world_size()).tp();
   MergedColumnParallelLinear layer(group, 3, {{"gate", 10}, {"up", 10}}, {.bias = false});
   allocate_parameters(layer, at::kFloat);
   Parameter& weight = layer.own_parameter("weight");
@@ -180,7 +201,7 @@ TEST(MergedColumnParallel, EachRankHoldsItsPartOfEveryOutput) {
 }
 
 TEST(ColumnParallel, RefusesAnInputOfTheWrongWidth) {
-  ColumnParallelLinear layer(testing::parallel_state(testing::world_size(), 1).self(), 4, 2, {.bias = false});
+  ColumnParallelLinear layer(testing::parallel_state(1).self(), 4, 2, {.bias = false});
   allocate_parameters(layer, at::kFloat);
   load_section(layer.own_parameter("weight"), sequence_matrix(2, 4));
   try {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Formatting.h>
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>

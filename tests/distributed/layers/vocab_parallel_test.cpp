@@ -14,7 +14,7 @@ namespace {
 using testing::sequence_matrix;
 
 const ParallelState& state() {
-  return testing::parallel_state(testing::world_size(), testing::world_size());
+  return testing::parallel_state(testing::world_size());
 }
 
 // Fault cases A09 and A12: any vocabulary; embedding and LM head of one group hold the same rows.

@@ -32,7 +32,7 @@ class TwoLayers : public Module {
 
 class ShardModel : public ::testing::Test {
  protected:
-  const ParallelState& state_ = testing::parallel_state(world_size(), 1);
+  const ParallelState& state_ = testing::parallel_state(1);
   std::unique_ptr<ParallelState> one_ = ParallelState::single();
   DeviceMesh mesh_{state_, {world_size()}, {"x"}};
 };
@@ -135,7 +135,7 @@ TEST_F(ShardModel, QkvBiasesAreCutPerSection) {
   load_section(original.own_parameter("bias"), testing::sequence_vector(4, 100), "k");
   load_section(original.own_parameter("bias"), testing::sequence_vector(4, 200), "v");
   const SpmdQKVParallelLinear sharded(original, &mesh_);
-  const bool first = testing::world_rank() == 0;
+  const bool first = testing::global_rank().value == 0;
   EXPECT_TRUE(sharded.own_parameter("q_bias").tensor.equal(testing::sequence_vector(4, first ? 0 : 4)));
   EXPECT_TRUE(sharded.own_parameter("k_bias").tensor.equal(testing::sequence_vector(2, first ? 100 : 102)));
   EXPECT_TRUE(sharded.own_parameter("v_bias").tensor.equal(testing::sequence_vector(2, first ? 200 : 202)));
