@@ -99,7 +99,7 @@ LLMEngine::LLMEngine(CausalLM& model, const ParallelState& state, const EngineOp
   const int64_t max_model_len = resolve_max_model_len(model.config(), options);
   const int64_t block_size = resolve_block_size(model, options);
   const int64_t blocks = smallest_over_ranks(
-      state.world(), blocks_of_rank(model, state, options, max_model_len, block_size), model.device());
+      state.world(), blocks_of_rank(model, state, options, max_model_len, block_size), state.device());
   const SchedulerLimits limits{max_model_len, options.max_num_seqs, options.max_batch_tokens,
                                model.config().eos_token_ids};
   impl_ = std::make_unique<Impl>(model, state, limits, blocks, block_size);

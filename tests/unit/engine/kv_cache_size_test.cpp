@@ -4,8 +4,8 @@
 #include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
-#include "fake_model.h"
 #include "headway/base/error.h"
+#include "support/fake_model.h"
 
 namespace headway {
 namespace {

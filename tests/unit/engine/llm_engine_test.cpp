@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "engine/sampler.h"
-#include "fake_model.h"
 #include "headway/base/error.h"
+#include "support/fake_model.h"
 
 namespace headway {
 namespace {
@@ -200,7 +200,9 @@ TEST(LLMEngine, RopeScalingStretchesTheLongestSequence) {
   EXPECT_EQ(longest_sequence(config), 131072);
   config.rope.original_max_position_embeddings = 4096;
   EXPECT_EQ(longest_sequence(config), 32768);
-  config.rope = {.type = RopeType::linear, .factor = 2.5};
+  config.rope = {};
+  config.rope.type = RopeType::linear;
+  config.rope.factor = 2.5;
   EXPECT_EQ(longest_sequence(config), 81920);
 }
 

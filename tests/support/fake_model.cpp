@@ -1,4 +1,4 @@
-#include "fake_model.h"
+#include "support/fake_model.h"
 
 #include <ATen/ops/empty.h>
 
@@ -41,7 +41,9 @@ std::vector<float> fake_logits(const std::vector<int32_t>& tokens) {
 }
 
 FakeModel::FakeModel(std::vector<int64_t> eos_token_ids)
-    : CausalLM(fake_config(std::move(eos_token_ids)), HeadPartition::of({2, 1}, 1, {0})) {}
+    : CausalLM(fake_config(std::move(eos_token_ids)), HeadPartition::of({2, 1}, 1, {0})) {
+  parameter("weight", {1}, {})->tensor = at::empty({1}, at::kFloat);  // says dtype and device
+}
 
 at::Tensor FakeModel::forward(const at::Tensor& token_ids, const AttentionBatch& batch,
                               std::vector<KVCacheView>& caches) {
