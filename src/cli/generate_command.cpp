@@ -103,29 +103,35 @@ std::string summary_line(const Generation& generation) {
                      generation.decode_tokens_per_s(), name_of(generation.finish_reason));
 }
 
-void generate_on_rank(const GenerateOptions& options, const ModelPlan& plan, const ParallelState& state,
-                      c10::Device device) {
-  const GroupCoordinator& world = state.world();
-  const Prompt prompt = prepare_prompt(options, plan, world);
+SamplingParams sampling_of(const GenerateOptions& options, const ModelPlan& plan, const Prompt& prompt) {
   SamplingParams sampling = options.sampling;
   sampling.max_tokens = options.max_tokens.value_or(std::min(kDefaultMaxTokens, plan.max_model_len - prompt.tokens));
+  return sampling;
+}
 
-  const LoadedModel loaded = load_with_progress(plan, state, device);
-  const auto holdings = gather_reports(report_of_this_rank(loaded, state), world, device);
-  if (world.is_first()) write_text(STDERR_FILENO, layout_table(plan.config, plan.parallel, holdings));
+/// Rank 0 generates and the others follow.
+Generation generate_together(CausalLM& model, const ParallelState& state, const EngineOptions& options,
+                             const Prompt& prompt, const SamplingParams& sampling, TextStream& stream) {
+  LLMEngine engine(model, state, options);
+  if (engine.is_driver()) return generate(engine, prompt.token_ids, sampling, stream);
+  engine.follow();
+  return {};
+}
 
-  LLMEngine engine(*loaded.model, state, engine_options(options, prompt.tokens + sampling.max_tokens));
-  Generation generation;
-  TextStream stream(prompt.tokenizer, options.json);
-  if (engine.is_driver()) {
-    generation = generate(engine, prompt.token_ids, sampling, stream);
-    engine.stop();
-  } else {
-    engine.follow();
+void generate_on_rank(const GenerateOptions& options, const ModelPlan& plan, const ParallelState& state) {
+  const bool first = state.world().is_first();
+  const Prompt prompt = prepare_prompt(options, plan, state.world());
+  const SamplingParams sampling = sampling_of(options, plan, prompt);
+  const LoadedModel loaded = load_with_progress(plan, state);
+  const auto holdings = gather_reports(report_of_this_rank(loaded, state), state);
+  if (first) {
+    write_text(STDERR_FILENO, layout_table(plan.config, plan.parallel, holdings, colours_on(STDERR_FILENO)));
   }
-
-  const auto reports = gather_reports(report_of_this_rank(loaded, state), world, device);
-  if (!world.is_first()) return;
+  TextStream stream(prompt.tokenizer, options.json);
+  const Generation generation = generate_together(
+      *loaded.model, state, engine_options(options, prompt.tokens + sampling.max_tokens), prompt, sampling, stream);
+  const auto reports = gather_reports(report_of_this_rank(loaded, state), state);
+  if (!first) return;
   write_line(STDERR_FILENO, summary_line(generation));
   if (!options.json) return;
   const Json text = prompt.tokenizer ? Json(stream.text()) : Json();
@@ -136,8 +142,7 @@ void run_generate(const GenerateOptions& options) {
   const ModelPlan plan = plan_model(options.model);
   as_usage([&] { options.sampling.validate(); });
   if (plan.needs_launcher()) throw CLI::RuntimeError(run_ranks(static_cast<int>(plan.parallel.tp)));
-  run_on_ranks(options.model, plan,
-               [&](const ParallelState& state, c10::Device device) { generate_on_rank(options, plan, state, device); });
+  run_on_ranks(options.model, plan, [&](const ParallelState& state) { generate_on_rank(options, plan, state); });
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,8 +10,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -62,21 +61,23 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-/// A file in memory by which the ranks find each other. It has no name in any folder, so nothing is left behind
-/// however the job ends.
-class StoreFile {
+/// A private folder for the file by which the ranks find each other.
+class StoreFolder {
  public:
-  StoreFile() : fd_(memfd_create("headway-store", 0)) {
-    if (fd_ < 0) throw_errno("memfd_create");
+  StoreFolder() : path_((std::filesystem::temp_directory_path() / "headway-XXXXXX").string()) {
+    if (mkdtemp(path_.data()) == nullptr) throw_errno(path_.c_str());
   }
-  ~StoreFile() { close(fd_); }
-  StoreFile(const StoreFile&) = delete;
-  StoreFile& operator=(const StoreFile&) = delete;
+  ~StoreFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  StoreFolder(const StoreFolder&) = delete;
+  StoreFolder& operator=(const StoreFolder&) = delete;
 
-  std::string path_in_child() const { return fmt::format("/proc/self/fd/{}", fd_); }
+  std::string file() const { return path_ + "/store"; }
 
  private:
-  int fd_;
+  std::string path_;
 };
 
 std::vector<std::string> own_arguments() {
@@ -144,7 +145,7 @@ class Supervisor {
  private:
   void start(GlobalRank rank, int ranks) {
     auto arguments = own_arguments();
-    auto environment = child_environment(rank, ranks, store_.path_in_child());
+    auto environment = child_environment(rank, ranks, store_.file());
     const auto argument_pointers = as_pointers(arguments);
     const auto environment_pointers = as_pointers(environment);
     const pid_t parent = getpid();
@@ -201,7 +202,7 @@ class Supervisor {
   }
 
   BlockedSignals signals_;
-  StoreFile store_;
+  StoreFolder store_;
   std::vector<Child> children_;
   std::optional<Clock::time_point> deadline_;  ///< when ranks that linger after a failure are killed
   int asked_to_end_ = 0;                       ///< the signal that was passed on
@@ -209,6 +210,12 @@ class Supervisor {
 };
 
 }  // namespace
+
+void remove_store_folder(const LaunchEnvironment& launch) {
+  if (launch.source != "headway" || launch.rank.value != 0) return;
+  std::error_code ignored;
+  std::filesystem::remove(std::filesystem::path(launch.store_file).parent_path(), ignored);
+}
 
 int run_ranks(int ranks) {
   return Supervisor(ranks).run();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "headway/parallel/launch.h"
+
 namespace headway {
 
 /// Headway's own launcher. Starts this program `ranks` times with the same arguments and with the variables that tell
@@ -7,5 +9,9 @@ namespace headway {
 /// first rank to fail (128 + n for signal n). As soon as one rank fails the others are ended: SIGTERM, then SIGKILL
 /// two seconds later. When this process is killed, its ranks are killed by the kernel.
 int run_ranks(int ranks);
+
+/// Called by every rank once all have met: removes the empty folder in which the launcher let them meet, so that
+/// nothing is left behind should it be killed.
+void remove_store_folder(const LaunchEnvironment& launch);
 
 }  // namespace headway

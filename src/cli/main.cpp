@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
   CLI::App app("Headway: LLM inference in which attention has a tensor-parallel group of its own", "headway");
   app.set_version_flag("--version", HEADWAY_VERSION);
   app.require_subcommand(1);
+  add_generate_command(app);
   add_plan_command(app);
   try {
     app.parse(argc, argv);

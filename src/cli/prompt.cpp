@@ -18,13 +18,14 @@ std::string read_file(const std::filesystem::path& path) {
   return text;
 }
 
-std::string chat_prompt(const PromptOptions& options, const std::filesystem::path& folder, const std::string& text) {
+std::vector<int32_t> chat_ids(const PromptOptions& options, const std::filesystem::path& folder,
+                              const Tokenizer& tokenizer, const std::string& text) {
   const auto chat_template = ChatTemplate::from_pretrained(folder);
   if (!chat_template) throw UsageError(fmt::format("--chat: {} has no chat template", folder.string()));
   std::vector<ChatMessage> messages;
   if (options.system) messages.push_back({"system", *options.system});
   messages.push_back({"user", text});
-  return chat_template->render(messages);
+  return encode_chat(tokenizer, *chat_template, messages);
 }
 
 std::vector<int32_t> given_ids(const std::vector<int64_t>& ids, int64_t vocab_size) {
@@ -56,9 +57,8 @@ std::vector<int32_t> prompt_token_ids(const PromptOptions& options, const std::f
                                       const std::optional<Tokenizer>& tokenizer, int64_t vocab_size) {
   if (!options.token_ids.empty()) return given_ids(options.token_ids, vocab_size);
   if (!tokenizer) throw UsageError(fmt::format("{} has no tokenizer.json; only --token-ids work", folder.string()));
-  std::string text = options.file ? read_file(*options.file) : *options.text;
-  if (options.chat) text = chat_prompt(options, folder, text);
-  std::vector<int32_t> ids = tokenizer->encode(text);
+  const std::string text = options.file ? read_file(*options.file) : *options.text;
+  std::vector<int32_t> ids = options.chat ? chat_ids(options, folder, *tokenizer, text) : tokenizer->encode(text);
   if (ids.empty()) throw UsageError("the prompt is empty");
   return ids;
 }

@@ -27,11 +27,11 @@ RankReport report_of_this_rank(const LoadedModel& loaded, const ParallelState& s
           .peak_rss_bytes = peak_rss_bytes()};
 }
 
-std::vector<RankReport> gather_reports(const RankReport& own, const GroupCoordinator& world, c10::Device device) {
+std::vector<RankReport> gather_reports(const RankReport& own, const ParallelState& state) {
   const std::vector<int64_t> fields{own.rank.value,   own.q_heads.begin,   own.q_heads.end, own.kv_heads.begin,
                                     own.kv_heads.end, own.parameter_bytes, own.bytes_read,  own.peak_rss_bytes};
-  const at::Tensor row = at::tensor(fields, at::kLong).view({1, -1}).to(device);
-  const at::Tensor all = world.all_gather(row, 0).to(at::kCPU).contiguous();
+  const at::Tensor row = at::tensor(fields, at::kLong).view({1, -1}).to(state.device());
+  const at::Tensor all = state.world().all_gather(row, 0).to(at::kCPU).contiguous();
   std::vector<RankReport> reports;
   for (int64_t r = 0; r < all.size(0); ++r) {
     const int64_t* f = all.const_data_ptr<int64_t>() + r * all.size(1);

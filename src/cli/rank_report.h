@@ -26,6 +26,6 @@ int64_t peak_rss_bytes();
 RankReport report_of_this_rank(const LoadedModel& loaded, const ParallelState& state);
 
 /// The reports of all ranks, in order; every rank calls it and gets them.
-std::vector<RankReport> gather_reports(const RankReport& own, const GroupCoordinator& world, c10::Device device);
+std::vector<RankReport> gather_reports(const RankReport& own, const ParallelState& state);
 
 }  // namespace headway

@@ -8,11 +8,12 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/device.h"
 #include "cli/errors.h"
+#include "cli/launcher.h"
 #include "cli/progress_bar.h"
 #include "cli/threads.h"
 #include "headway/base/log.h"
+#include "headway/parallel/cuda_devices.h"
 
 namespace headway {
 namespace {
@@ -22,17 +23,24 @@ constexpr GroupRank kFirst{0};
 /// What must be the same on every rank, beside the sizes of the groups.
 std::string settings_text(const ModelOptions& options, const ModelPlan& plan) {
   const ModelConfig& config = plan.config;
-  return fmt::format(
-      "model={}/{}x{}/heads {}:{}/vocab {} embedding-group={} lm-head-group={} attn-replicas={} dtype={} device={} "
-      "max-model-len={} kv-blocks={}",
-      config.architecture, config.num_layers, config.hidden_size, config.total_q_heads, config.total_kv_heads,
-      config.vocab_size, options.embedding_group, options.lm_head_group, options.attn_replicas, options.dtype,
-      options.device, plan.max_model_len, options.kv_blocks.value_or(0));
+  std::string text = fmt::format("model={} with {} layers, hidden size {}, heads {}/{}, vocabulary {}\n",
+                                 config.architecture, config.num_layers, config.hidden_size, config.total_q_heads,
+                                 config.total_kv_heads, config.vocab_size);
+  text += fmt::format("embedding-group={}\nlm-head-group={}\nattn-replicas={}\n", options.embedding_group,
+                      options.lm_head_group, options.attn_replicas);
+  text += fmt::format("dtype={}\ndevice={}\nmax-model-len={}\nkv-blocks={}\n", options.dtype, options.device,
+                      plan.max_model_len, options.kv_blocks ? std::to_string(*options.kv_blocks) : "auto");
+  return text;
 }
 
-DistributedOptions distributed_options(const ModelOptions& options, c10::Device device) {
+Device device_from_name(const std::string& name) {
+  const bool cuda = name == "cuda" || (name == "auto" && visible_cuda_devices() > 0);
+  return cuda ? Device::cuda : Device::cpu;
+}
+
+DistributedOptions distributed_options(const ModelOptions& options) {
   DistributedOptions distributed;
-  distributed.device = device.is_cpu() ? Device::cpu : Device::cuda;
+  distributed.device = device_from_name(options.device);
   distributed.timeout = std::chrono::milliseconds(std::llround(options.collective_timeout * 1000));
   distributed.rendezvous_timeout = distributed.timeout;
   return distributed;
@@ -45,12 +53,15 @@ std::string launch_line(const LaunchEnvironment& launch, int threads) {
   return fmt::format("{}; {} threads each", ranks, threads);
 }
 
-std::unique_ptr<ParallelState> join_ranks(const ModelOptions& options, const ModelPlan& plan, c10::Device device) {
+std::unique_ptr<ParallelState> join_ranks(const ModelOptions& options, const ModelPlan& plan) {
   const int threads = threads_for_rank(options.threads, plan.launch, processors());
   at::set_num_threads(threads);
   if (plan.launch.rank.value == 0) log(LogLevel::info, launch_line(plan.launch, threads));
-  return ParallelState::create(plan.launch, static_cast<int>(plan.parallel.tp), static_cast<int>(plan.parallel.attn_tp),
-                               distributed_options(options, device), settings_text(options, plan));
+  auto state =
+      ParallelState::create(plan.launch, static_cast<int>(plan.parallel.tp), static_cast<int>(plan.parallel.attn_tp),
+                            distributed_options(options), settings_text(options, plan));
+  remove_store_folder(plan.launch);
+  return state;
 }
 
 [[noreturn]] void end_with(const std::exception& error, GlobalRank rank) {
@@ -62,13 +73,12 @@ std::unique_ptr<ParallelState> join_ranks(const ModelOptions& options, const Mod
 }  // namespace
 
 void run_on_ranks(const ModelOptions& options, const ModelPlan& plan,
-                  const std::function<void(const ParallelState&, c10::Device)>& body) {
+                  const std::function<void(const ParallelState&)>& body) {
   if (plan.launch.world_size > 1) set_log_rank(plan.launch.rank.value);
   std::unique_ptr<ParallelState> state;
   try {
-    const c10::Device device = choose_device(options.device, plan.launch);
-    state = join_ranks(options, plan, device);
-    body(*state, device);
+    state = join_ranks(options, plan);
+    body(*state);
   } catch (const std::exception& error) {
     end_with(error, plan.launch.rank);
   }
@@ -89,10 +99,10 @@ int64_t decide_on_first_rank(const GroupCoordinator& world, const std::function<
   return std::stoll(verdict);
 }
 
-LoadedModel load_with_progress(const ModelPlan& plan, const ParallelState& state, c10::Device device) {
+LoadedModel load_with_progress(const ModelPlan& plan, const ParallelState& state) {
   const bool first = state.world().is_first();
   ProgressBar bar("loading");
-  LoadOptions options{.dtype = plan.dtype, .device = device, .progress = {}};
+  LoadOptions options{.dtype = plan.dtype, .device = state.device(), .progress = {}};
   if (first) options.progress = [&bar](int64_t done, int64_t total) { bar.update(done, total); };
   LoadedModel loaded = load_model(plan.folder, plan.config, plan.parallel, state, options);
   if (first) {
