@@ -17,7 +17,7 @@ class ListeningSocket;
 using Deadline = std::chrono::steady_clock::time_point;
 
 /// Keys and values that all ranks of a job share. One rank, or torchrun's agent, serves it over TCP. Calls throw
-/// LaunchError naming the address once the server is gone.
+/// LaunchError naming the address if the server is gone or does not answer.
 class JobStore {
  public:
   /// Serves a store on `socket` and connects to it at `host`.
@@ -26,7 +26,7 @@ class JobStore {
   /// Connects to a store that is served elsewhere; waits for it to appear.
   static std::shared_ptr<JobStore> connect(const std::string& host, int port, std::chrono::milliseconds limit);
 
-  JobStore(c10::intrusive_ptr<c10d::Store> store, std::string address, bool serves);
+  JobStore(c10::intrusive_ptr<c10d::Store> store, std::string address, bool serves, std::chrono::milliseconds limit);
   ~JobStore();
 
   void set(const std::string& key, const std::string& value);
@@ -44,6 +44,7 @@ class JobStore {
   c10::intrusive_ptr<c10d::Store> store_;
   std::string address_;
   bool serves_;
+  std::chrono::milliseconds limit_;  ///< of each call
 };
 
 }  // namespace headway

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -16,6 +17,7 @@
 #include <utility>
 
 #include "headway/base/error.h"
+#include "parallel/limited_call.h"
 
 namespace headway {
 namespace {
@@ -24,6 +26,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds kRetryPause{20};
+constexpr milliseconds kResolveLimit{10000};
 
 struct Descriptor {
   int value;
@@ -34,15 +37,20 @@ struct Descriptor {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-/// The addresses of `host`, or the reason why there are none.
-AddressList resolve(const std::string& host, int port, std::string& reason) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int code = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+/// The addresses of `host`, or the reason why there are none. Name servers may take longer than `limit`.
+AddressList resolve(const std::string& host, int port, milliseconds limit, std::string& reason) {
+  int code = EAI_AGAIN;
+  auto found = call_within(limit, [host, port]() -> std::pair<int, addrinfo*> {
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* addresses = nullptr;
+    const int result = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &addresses);
+    return {result, result == 0 ? addresses : nullptr};
+  });
+  if (found) code = found->first;
   if (code != 0) reason = ::gai_strerror(code);
-  return {code == 0 ? found : nullptr, &::freeaddrinfo};
+  return {found ? found->second : nullptr, &::freeaddrinfo};
 }
 
 bool is_loopback(const sockaddr* address) {
@@ -133,7 +141,7 @@ ListeningSocket ListeningSocket::on_loopback() {
 
 ListeningSocket ListeningSocket::at(const std::string& host, int port) {
   std::string reason;
-  const AddressList addresses = resolve(host, port, reason);
+  const AddressList addresses = resolve(host, port, kResolveLimit, reason);
   if (!addresses) throw LaunchError(fmt::format("MASTER_ADDR={} cannot be resolved: {}", host, reason));
   const int descriptor = is_loopback(addresses->ai_addr) ? bound_socket(addresses->ai_addr, addresses->ai_addrlen)
                                                          : bound_to_all_interfaces(port);
@@ -147,11 +155,13 @@ ListeningSocket ListeningSocket::at(const std::string& host, int port) {
 void wait_until_listening(const std::string& host, int port, milliseconds limit) {
   const auto deadline = steady_clock::now() + limit;
   std::string reason;
+  const auto left = [&] {
+    return std::max(std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now()), kRetryPause);
+  };
   while (true) {
-    const AddressList addresses = resolve(host, port, reason);
+    const AddressList addresses = resolve(host, port, left(), reason);
     for (const addrinfo* address = addresses.get(); address; address = address->ai_next) {
-      const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
-      if (accepts(*address, std::max(left, kRetryPause), reason)) return;
+      if (accepts(*address, left(), reason)) return;
     }
     if (steady_clock::now() + kRetryPause >= deadline) break;
     std::this_thread::sleep_for(kRetryPause);
@@ -162,7 +172,7 @@ void wait_until_listening(const std::string& host, int port, milliseconds limit)
 std::string local_address_towards(const std::string& host) {
   constexpr int kAnyPort = 9;  // nothing is sent: connecting a datagram socket only picks the route
   std::string reason;
-  const AddressList addresses = resolve(host, kAnyPort, reason);
+  const AddressList addresses = resolve(host, kAnyPort, kResolveLimit, reason);
   for (const addrinfo* address = addresses.get(); address; address = address->ai_next) {
     const Descriptor descriptor{::socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     if (descriptor.value < 0 || ::connect(descriptor.value, address->ai_addr, address->ai_addrlen) != 0) {
