@@ -35,6 +35,10 @@ int64_t elements_of(at::IntArrayRef shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
+int64_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<int64_t>(tensor.nbytes());
+}
+
 /// `input` grown at the end of `dim` to `extent`, its own memory if that is long enough already.
 at::Tensor padded(const at::Tensor& input, int64_t dim, int64_t extent) {
   if (input.size(dim) == extent) return input.contiguous();
@@ -105,17 +109,20 @@ const char* GroupCoordinator::backend_name() const {
 }
 
 template <typename Body>
-void GroupCoordinator::run(const char* operation, const at::Tensor& tensor, const Body& body) const {
+void GroupCoordinator::run(Collective kind, int64_t bytes, const at::Tensor& tensor, const Body& body) const {
   ++operations_;
+  CollectiveCount& count = counts_[static_cast<size_t>(kind)];
+  ++count.calls;
+  count.bytes += bytes;
   try {
     body(*communicator_);
   } catch (const CommunicationError& error) {
-    fail(operation, tensor, error.what());
+    fail(kind, tensor, error.what());
   }
 }
 
-void GroupCoordinator::fail(const char* operation, const at::Tensor& tensor, const char* cause) const {
-  const std::string doing = fmt::format("{}{} (operation {})", operation, shape_text(tensor), operations_);
+void GroupCoordinator::fail(Collective kind, const at::Tensor& tensor, const char* cause) const {
+  const std::string doing = fmt::format("{}{} (operation {})", name_of(kind), shape_text(tensor), operations_);
   std::string message = fmt::format("{} on {} failed: {}", doing, place_of(*this), cause);
   if (failures_) {
     const auto others = failures_->exchange(name_, ranks_, global_rank(), doing);
@@ -131,7 +138,8 @@ void GroupCoordinator::fail(const char* operation, const at::Tensor& tensor, con
 at::Tensor GroupCoordinator::all_reduce(at::Tensor input) const {
   if (size() == 1 || input.numel() == 0) return input;
   at::Tensor tensor = input.contiguous();
-  run("all_reduce", tensor, [&](Communicator& communicator) { communicator.all_reduce(tensor); });
+  run(Collective::all_reduce, bytes_of(tensor), tensor,
+      [&](Communicator& communicator) { communicator.all_reduce(tensor); });
   return tensor;
 }
 
@@ -144,7 +152,8 @@ at::Tensor GroupCoordinator::all_gather(const at::Tensor& input, int64_t dim, co
   shape.insert(shape.begin(), size());
   at::Tensor output = at::empty(shape, own.options());
   if (output.numel() > 0) {
-    run("all_gather", own, [&](Communicator& communicator) { communicator.all_gather(output, own); });
+    run(Collective::all_gather, bytes_of(input), own,
+        [&](Communicator& communicator) { communicator.all_gather(output, own); });
   }
   if (all_equal(extents)) return output.movedim(0, dim).flatten(dim, dim + 1);
   std::vector<at::Tensor> parts;
@@ -162,7 +171,8 @@ at::Tensor GroupCoordinator::reduce_scatter(const at::Tensor& input, int64_t dim
   const at::Tensor packed = packed_parts(input, dim, extents);
   if (all_equal(extents)) {
     at::Tensor output = at::empty(shape, input.options());
-    run("reduce_scatter", input, [&](Communicator& communicator) { communicator.reduce_scatter(output, packed); });
+    run(Collective::reduce_scatter, bytes_of(input), input,
+        [&](Communicator& communicator) { communicator.reduce_scatter(output, packed); });
     return output;
   }
   const int64_t row = input.numel() / input.size(dim);
@@ -170,7 +180,7 @@ at::Tensor GroupCoordinator::reduce_scatter(const at::Tensor& input, int64_t dim
   for (int64_t extent : extents) sent.push_back(extent * row);
   const std::vector<int64_t> received(size(), sent[rank_.value]);
   at::Tensor rows = at::empty({size(), sent[rank_.value]}, input.options());
-  run("reduce_scatter", input, [&](Communicator& communicator) {
+  run(Collective::reduce_scatter, bytes_of(input), input, [&](Communicator& communicator) {
     at::Tensor flat = rows.view({-1});
     communicator.all_to_all(flat, packed, received, sent);
   });
@@ -190,7 +200,7 @@ at::Tensor GroupCoordinator::all_to_all(const at::Tensor& input, const std::vect
   if (size() == 1) return input;
   const at::Tensor own = input.contiguous();
   at::Tensor output = at::empty(with_extent(own.sizes(), 0, sum_of(output_sizes)), own.options());
-  run("all_to_all", at::Tensor(),
+  run(Collective::all_to_all, bytes_of(own), at::Tensor(),
       [&](Communicator& communicator) { communicator.all_to_all(output, own, output_sizes, input_sizes); });
   return output;
 }
@@ -210,7 +220,7 @@ at::Tensor GroupCoordinator::gather(const at::Tensor& input, int64_t dim, GroupR
     for (int r = 0; r < size(); ++r) received[r] = extents[r] * row;
   }
   at::Tensor output = at::empty({sum_of(received)}, own.options());
-  run("gather", at::Tensor(),
+  run(Collective::gather, bytes_of(own), at::Tensor(),
       [&](Communicator& communicator) { communicator.all_to_all(output, own.view({-1}), received, sent); });
   return rank_ == destination ? unpacked_parts(output, own.sizes(), dim, extents) : at::Tensor();
 }
@@ -219,7 +229,8 @@ at::Tensor GroupCoordinator::broadcast(at::Tensor tensor, GroupRank source) cons
   check_member(*this, "broadcast", source);
   if (size() == 1 || tensor.numel() == 0) return tensor;
   at::Tensor dense = tensor.contiguous();
-  run("broadcast", dense, [&](Communicator& communicator) { communicator.broadcast(dense, source); });
+  run(Collective::broadcast, bytes_of(dense), dense,
+      [&](Communicator& communicator) { communicator.broadcast(dense, source); });
   if (!dense.is_same(tensor) && rank_ != source) tensor.copy_(dense);
   return tensor;
 }
@@ -249,7 +260,7 @@ at::Tensor GroupCoordinator::recv(at::Tensor tensor, GroupRank source, int tag) 
 
 void GroupCoordinator::barrier() const {
   if (size() == 1) return;
-  run("barrier", at::Tensor(), [](Communicator& communicator) { communicator.barrier(); });
+  run(Collective::barrier, 0, at::Tensor(), [](Communicator& communicator) { communicator.barrier(); });
 }
 
 }  // namespace headway

@@ -84,6 +84,11 @@ double sent_bytes(const CollectiveUse& use) {
     case Collective::reduce_scatter:
     case Collective::all_to_all:
       return bytes * others / use.group_size;
+    case Collective::gather:
+    case Collective::broadcast:
+      return bytes;
+    case Collective::barrier:
+      return 0;
   }
   return 0;
 }

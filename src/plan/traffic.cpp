@@ -122,20 +122,6 @@ void add_flow_of_replicas(Uses& uses, const Plan& plan, const Sizes& sizes) {
 
 }  // namespace
 
-std::string_view name_of(Collective kind) {
-  switch (kind) {
-    case Collective::all_reduce:
-      return "all_reduce";
-    case Collective::all_gather:
-      return "all_gather";
-    case Collective::reduce_scatter:
-      return "reduce_scatter";
-    case Collective::all_to_all:
-      return "all_to_all";
-  }
-  return "?";
-}
-
 int64_t local_sequences(const Plan& plan, int replica, const Step& step) {
   return plan.replicas_own_sequences() ? share(step.sequences, plan.replicas(), replica) : step.sequences;
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "headway/parallel/collective.h"
 #include "headway/parallel/communicator.h"
 #include "headway/parallel/ranks.h"
 
@@ -67,6 +68,10 @@ class GroupCoordinator {
   at::Tensor recv(at::Tensor tensor, GroupRank source, int tag = 0) const;  ///< fills and returns `tensor`
   void barrier() const;
 
+  /// What this rank has put into collectives of one kind here since the group was made. A group of one, and what has
+  /// no elements to exchange, is not counted.
+  CollectiveCount count(Collective kind) const { return counts_[static_cast<size_t>(kind)]; }
+
  private:
   std::string name_;
   RankList ranks_;
@@ -74,12 +79,13 @@ class GroupCoordinator {
   std::shared_ptr<Communicator> communicator_;
   std::shared_ptr<FailureBoard> failures_;
   mutable int64_t operations_ = 0;  ///< collectives called so far; equal on all members that are in step
+  mutable std::array<CollectiveCount, kCollectives> counts_{};
 
-  /// Calls `body` on the communicator, and turns its failure into a CommunicationError that says where it happened.
-  /// `tensor` is undefined where the members' shapes may differ.
+  /// Calls `body` on the communicator, counts `bytes` of input, and turns a failure into a CommunicationError that says
+  /// where it happened. `tensor` is undefined where the members' shapes may differ.
   template <typename Body>
-  void run(const char* operation, const at::Tensor& tensor, const Body& body) const;
-  [[noreturn]] void fail(const char* operation, const at::Tensor& tensor, const char* cause) const;
+  void run(Collective kind, int64_t bytes, const at::Tensor& tensor, const Body& body) const;
+  [[noreturn]] void fail(Collective kind, const at::Tensor& tensor, const char* cause) const;
 };
 
 }  // namespace headway

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headway/parallel/collective.h"
 #include "headway/parallel/rank_layout.h"
 #include "headway/plan/plan.h"
 
@@ -18,9 +19,6 @@ struct Step {
 
   int64_t tokens() const { return sequences * tokens_per_sequence; }
 };
-
-enum class Collective { all_reduce, all_gather, reduce_scatter, all_to_all };
-std::string_view name_of(Collective kind);
 
 /// Collectives of one kind that one rank takes part in during a step.
 struct CollectiveUse {
