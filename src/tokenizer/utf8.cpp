@@ -42,6 +42,14 @@ Utf8Unit read_utf8_unit(std::string_view text, size_t position) {
   return {Utf8Unit::Kind::character, expected.count + 1};
 }
 
+char32_t code_point_of(std::string_view character) {
+  const auto lead = static_cast<uint8_t>(character[0]);
+  if (character.size() == 1) return lead;
+  char32_t code_point = lead & (0x7F >> character.size());
+  for (const char c : character.substr(1)) code_point = code_point << 6 | (static_cast<uint8_t>(c) & 0x3F);
+  return code_point;
+}
+
 std::string take_settled_utf8(std::string& bytes) {
   std::string settled;
   settled.reserve(bytes.size());

@@ -20,6 +20,9 @@ struct Utf8Unit {
 /// rule of the Unicode standard (section 3.9) that Rust and the web follow too.
 Utf8Unit read_utf8_unit(std::string_view text, size_t position);
 
+/// The code point of one whole character.
+char32_t code_point_of(std::string_view character);
+
 /// Removes from the front of `bytes` all that is settled and returns it as valid UTF-8. At most one unfinished
 /// character stays behind.
 std::string take_settled_utf8(std::string& bytes);

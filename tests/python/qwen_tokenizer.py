@@ -15,7 +15,6 @@ PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 SPECIAL_TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-PLAIN_ADDED_TOKENS = {"<tool_call>": 151657, "</tool_call>": 151658}
 
 
 def byte_characters() -> list[str]:
