@@ -8,6 +8,7 @@
 #include "config/attention_window.h"
 #include "config/config_object.h"
 #include "config/limits.h"
+#include "config/model_config_reader.h"
 #include "config/rope_config.h"
 #include "headway/base/error.h"
 #include "headway/base/log.h"
@@ -121,10 +122,7 @@ void read_generation_config(const fs::path& file, ModelConfig& config) {
 
 }  // namespace
 
-ModelConfig ModelConfig::from_pretrained(const fs::path& folder_or_file) {
-  const fs::path file = config_file_of(folder_or_file);
-  const Json json = read_json_file(file, ConfigObject::kMaxFileBytes);
-  const ConfigObject root(json, file.string());
+ModelConfig read_model_config(const ConfigObject& root) {
   ModelConfig config;
   config.architecture = read_architecture(root);
   refuse_unsupported(root);
@@ -136,6 +134,13 @@ ModelConfig ModelConfig::from_pretrained(const fs::path& folder_or_file) {
   config.dtype = read_dtype(root);
   config.bos_token_id = root.integer("bos_token_id", kTokenIdLimits);
   add_eos_token_ids(root, config);
+  return config;
+}
+
+ModelConfig ModelConfig::from_pretrained(const fs::path& folder_or_file) {
+  const fs::path file = config_file_of(folder_or_file);
+  const Json json = read_json_file(file, ConfigObject::kMaxFileBytes);
+  ModelConfig config = read_model_config(ConfigObject(json, file.string()));
   read_generation_config(file.parent_path() / "generation_config.json", config);
   return config;
 }

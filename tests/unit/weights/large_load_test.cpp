@@ -5,7 +5,7 @@
 #include <string>
 
 #include "headway/weights/weight_arena.h"
-#include "weights/loader_fixture.h"
+#include "unit/weights/loader_fixture.h"
 
 namespace headway {
 namespace {

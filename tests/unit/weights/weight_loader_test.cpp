@@ -9,7 +9,7 @@
 
 #include "headway/base/error.h"
 #include "support/expect_error.h"
-#include "weights/loader_fixture.h"
+#include "unit/weights/loader_fixture.h"
 
 namespace headway {
 namespace {
