@@ -50,7 +50,7 @@ void ShmPeers::watch(const std::string& operation, const std::vector<int>& suspe
 bool ShmPeers::sleep(Signal& signal, const std::function<bool()>& ready,
                      const std::function<std::vector<int>()>& suspects, std::optional<std::chrono::milliseconds> limit,
                      const std::string& operation) {
-  Deadline deadline;
+  std::optional<SteadyClock::time_point> deadline;
   if (limit) deadline = SteadyClock::now() + *limit;
   return sleep_until(signal, ready, deadline, [&] { watch(operation, suspects()); });
 }

@@ -32,7 +32,9 @@ class ShmPeers {
   /// As fail, because the members in `missing` did not come within `limit`.
   [[noreturn]] void fail_absent(const std::string& operation, const std::vector<int>& missing,
                                 std::chrono::milliseconds limit) const;
-  /// Tells the others that this member is gone for good.
+  /// Makes the segment useless for all members.
+  void give_up(const std::string& reason) const { segment_->verdict().fail(reason); }
+  /// As give_up, because this member is gone for good.
   void leave() const;
 
   /// Throws CommunicationError if the members have given up or one of `suspects` has died.

@@ -52,7 +52,7 @@ void detail::yield_core() {
   ::sched_yield();
 }
 
-bool sleep_until(Signal& signal, const std::function<bool()>& ready, const Deadline& deadline,
+bool sleep_until(Signal& signal, const std::function<bool()>& ready, std::optional<SteadyClock::time_point> deadline,
                  const std::function<void()>& watch) {
   // Registering before looking, and raising before looking for sleepers, cannot both miss the other.
   const Sleeper sleeper(signal);

@@ -9,8 +9,6 @@
 namespace headway {
 
 using SteadyClock = std::chrono::steady_clock;
-/// When a wait ends without success; nothing: never.
-using Deadline = std::optional<SteadyClock::time_point>;
 
 /// A word in shared memory on which processes sleep. It starts out valid as zeroed memory.
 struct alignas(128) Signal {
@@ -69,7 +67,7 @@ inline constexpr std::chrono::milliseconds kWatchInterval{20};
 /// Sleeps on `signal` until `ready()`; false once `deadline` has passed. Whoever makes `ready()` true must raise the
 /// signal, or see that it has no sleepers; both sides need sequentially consistent accesses for that. `watch` is called
 /// at every interval without success and may throw.
-bool sleep_until(Signal& signal, const std::function<bool()>& ready, const Deadline& deadline,
+bool sleep_until(Signal& signal, const std::function<bool()>& ready, std::optional<SteadyClock::time_point> deadline,
                  const std::function<void()>& watch);
 
 }  // namespace headway
