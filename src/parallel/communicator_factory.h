@@ -23,7 +23,12 @@ struct CommunicatorRequest {
 /// The transport for a group of two or more: the one place where it is chosen.
 std::shared_ptr<Communicator> make_communicator(const CommunicatorRequest& request);
 
-/// Throws ConfigError if the options name no backend or one that cannot serve the device.
+/// Throws ConfigError if the options name no backend or one that cannot serve the device, or HEADWAY_COLLECTIVES is
+/// neither gloo nor shm.
 void check_backend(const DistributedOptions& options);
+
+/// What HEADWAY_COLLECTIVES says about groups on CPUs: "gloo", "shm" (or it is an error) or "" (shared memory where
+/// all members are on one host, else Gloo).
+std::string chosen_collectives();
 
 }  // namespace headway

@@ -40,7 +40,9 @@ Job::Job(LaunchEnvironment launch, DistributedOptions options)
     meeting_ = meet(launch_, options_.rendezvous_timeout);
     failures_ = std::make_shared<StoreFailureBoard>(meeting_);
   }
-  require_equal({{"device", name_of(options_.device)}, {"backend", options_.backend}});
+  require_equal({{"device", name_of(options_.device)},
+                 {"backend", options_.backend},
+                 {"HEADWAY_COLLECTIVES", chosen_collectives()}});
   check_backend(options_);
   if (options_.device == Device::cuda) settle_device();
 }

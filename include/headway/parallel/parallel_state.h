@@ -15,8 +15,8 @@ enum class Device { cpu, cuda };
 
 struct DistributedOptions {
   Device device = Device::cpu;
-  std::string backend = "auto";                         ///< "auto" (gloo on cpu, nccl on cuda), "gloo" or "nccl"
-  std::chrono::milliseconds timeout{60000};             ///< limit of each collective
+  std::string backend = "auto";              ///< "auto" (shared memory or gloo on cpu, nccl on cuda), "gloo", "nccl"
+  std::chrono::milliseconds timeout{60000};  ///< limit of each collective
   std::chrono::milliseconds rendezvous_timeout{60000};  ///< limit of finding each other
   std::string interface;                                ///< network interface for Gloo; empty: loopback on one host
 };
