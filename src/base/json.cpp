@@ -42,6 +42,10 @@ class StrictCallback {
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view source, int max_depth) {
+  // The parser would take a NUL byte for the end and ignore what follows.
+  if (text.find('\0') != std::string_view::npos) {
+    throw CheckpointError(fmt::format("{}: not valid JSON: it has a NUL byte", source));
+  }
   try {
     return Json::parse(text, StrictCallback(source, max_depth));
   } catch (const Json::exception& error) {

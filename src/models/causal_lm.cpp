@@ -10,14 +10,23 @@
 namespace headway {
 namespace {
 
-/// The dtype to compute in: what was asked for, else the config's, else that of the stored embedding table.
-c10::ScalarType compute_dtype(const LoadOptions& options, const ModelConfig& config, const CheckpointIndex& index) {
-  if (options.dtype) return torch_dtype(*options.dtype);
-  if (config.dtype) return torch_dtype(*config.dtype);
+/// What was asked for, else the config's dtype, else that of the stored embedding table.
+DType wanted_dtype(const LoadOptions& options, const ModelConfig& config, const CheckpointIndex& index) {
+  if (options.dtype) return *options.dtype;
+  if (config.dtype) return *config.dtype;
   for (const auto& [name, location] : index.tensors()) {
-    if (name.ends_with("embed_tokens.weight")) return torch_dtype(location.info.dtype);
+    if (name.ends_with("embed_tokens.weight")) return location.info.dtype;
   }
   throw CheckpointError(fmt::format("{}: no embed_tokens.weight", index.folder().string()));
+}
+
+c10::ScalarType compute_dtype(const LoadOptions& options, const ModelConfig& config, const CheckpointIndex& index) {
+  const DType dtype = wanted_dtype(options, config, index);
+  if (dtype != DType::F32 && dtype != DType::BF16 && dtype != DType::F16) {
+    throw ConfigError(fmt::format("{}: the model's dtype is {}; F32, BF16 and F16 can be computed in",
+                                  index.folder().string(), name_of(dtype)));
+  }
+  return torch_dtype(dtype);
 }
 
 }  // namespace

@@ -15,7 +15,9 @@ std::unique_ptr<CausalLM> build(const ModelConfig& config, const ParallelConfig&
 }  // namespace
 
 const std::vector<RegisteredModel>& registered_models() {
-  static const std::vector<RegisteredModel> models{{"Qwen2ForCausalLM", build<Qwen2ForCausalLM>}};
+  static const std::vector<RegisteredModel> models{{"Qwen2ForCausalLM", build<Qwen2ForCausalLM>},
+                                                   // a checkpoint of the base model alone
+                                                   {"Qwen2Model", build<Qwen2ForCausalLM>}};
   return models;
 }
 
