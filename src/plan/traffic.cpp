@@ -76,7 +76,10 @@ void add_replicated_flow(Uses& uses, const Plan& plan, const Sizes& sizes) {
   uses.add(Collective::all_reduce, GroupKind::lm_head_tp, "o_proj", sizes.layers, sizes.all_tokens);
   uses.add(Collective::all_reduce, GroupKind::tp, "down_proj", sizes.layers, sizes.all_tokens);
   if (sizes.rows > 0) {
-    add_on(plan.parallel.lm_head_group, Collective::all_gather, "LM head", sizes.rows * sizes.logits_row);
+    // A tied LM head works on the embedding's group, which may go by another name than its own.
+    const ParallelConfig& parallel = plan.parallel;
+    add_on(plan.shares_vocabulary_table() ? parallel.embedding_group : parallel.lm_head_group, Collective::all_gather,
+           "LM head", sizes.rows * sizes.logits_row);
   }
 }
 

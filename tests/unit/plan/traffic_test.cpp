@@ -66,6 +66,18 @@ TEST(Traffic, VocabularyGroupsDecideWhereEmbeddingAndLogitsTravel) {
                {Collective::all_gather, GroupKind::lm_head_tp, 2, "LM head", 1, 129 * 2}});
 }
 
+TEST(Traffic, TiedLmHeadWorksOnTheEmbeddingsGroup) {
+  ModelConfig model = small_model();
+  const ParallelConfig parallel = layout_of(3, 3, VocabGroup::lm_head_tp, VocabGroup::tp);
+  const auto lm_head_group = [&] {
+    const Plan plan = plan_of(model, parallel);
+    return collectives_of(plan, plan.ranks[0], {}).back().group;
+  };
+  EXPECT_EQ(lm_head_group(), GroupKind::tp);
+  model.tie_word_embeddings = true;
+  EXPECT_EQ(lm_head_group(), GroupKind::lm_head_tp);
+}
+
 TEST(Traffic, ChunkInTheMiddleOfAPromptWantsNoLogits) {
   const Plan plan = plan_of(small_model(), layout_of(2, 2));
   for (const CollectiveUse& use : collectives_of(plan, plan.ranks[0], {1, 5, 2, false})) {
