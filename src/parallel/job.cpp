@@ -95,10 +95,15 @@ std::shared_ptr<Communicator> Job::communicator_for(const RankList& ranks, Group
   for (GlobalRank member : ranks) numbers.push_back(member.value);
   const std::string key =
       meeting_->key(fmt::format("groups/{}/{}/{}", generation_, fmt::join(numbers, "-"), times_built_[ranks]++));
-  auto communicator = make_communicator({key, ranks, rank, meeting_->shared_store(), launch_, options_});
-  verify_communicator(*communicator, static_cast<int>(ranks.size()), rank);
-  slot = communicator;
-  return communicator;
+  try {
+    auto communicator = make_communicator({key, ranks, rank, meeting_->shared_store(), launch_, options_});
+    verify_communicator(*communicator, static_cast<int>(ranks.size()), rank);
+    slot = communicator;
+    return communicator;
+  } catch (const Error& error) {
+    throw LaunchError(fmt::format("rank {} of {} cannot connect the group of ranks [{}]: {}", launch_.rank.value,
+                                  launch_.world_size, fmt::join(numbers, ", "), error.what()));
+  }
 }
 
 GroupCoordinator Job::make_group(const std::string& name, const RankList& ranks) {
