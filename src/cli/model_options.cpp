@@ -27,15 +27,6 @@ void check_ranges(const ModelOptions& options) {
   }
 }
 
-std::optional<DType> resolve_dtype(const std::string& name) {
-  if (name == "auto") return std::nullopt;
-  const auto dtype = dtype_from_config(name);
-  if (!dtype || (*dtype != DType::F32 && *dtype != DType::BF16 && *dtype != DType::F16)) {
-    throw UsageError(fmt::format("--dtype \"{}\" is not one of auto, fp32, bf16, fp16", name));
-  }
-  return dtype;
-}
-
 int64_t resolve_max_model_len(const ModelConfig& config, std::optional<int64_t> asked) {
   const int64_t longest = longest_sequence(config);
   if (asked && *asked > longest) {
@@ -83,11 +74,20 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
       ->capture_default_str();
 }
 
+std::optional<DType> dtype_of_option(const std::string& name) {
+  if (name == "auto") return std::nullopt;
+  const auto dtype = dtype_from_config(name);
+  if (!dtype || (*dtype != DType::F32 && *dtype != DType::BF16 && *dtype != DType::F16)) {
+    throw UsageError(fmt::format("--dtype \"{}\" is not one of auto, fp32, bf16, fp16", name));
+  }
+  return dtype;
+}
+
 ModelPlan plan_model(const ModelOptions& options) {
   check_ranges(options);
   ModelPlan plan;
   plan.folder = options.model;
-  plan.dtype = resolve_dtype(options.dtype);
+  plan.dtype = dtype_of_option(options.dtype);
   plan.launch = resolve_launch_environment();
   plan.config = ModelConfig::from_pretrained(options.model);
   plan.parallel = resolve_parallel(options, plan.config, world_size(plan.launch, options.tp));

@@ -31,6 +31,9 @@ struct ModelOptions {
 
 void add_model_options(CLI::App& app, ModelOptions& options);
 
+/// What --dtype means; nothing for "auto". Throws UsageError for a dtype that is not served.
+std::optional<DType> dtype_of_option(const std::string& name);
+
 /// What the options mean for this model and this place among the ranks, checked without reading a weight or meeting
 /// another rank.
 struct ModelPlan {

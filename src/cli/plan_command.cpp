@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "cli/errors.h"
+#include "cli/model_options.h"
 #include "cli/quantity.h"
 #include "cli/terminal.h"
 #include "headway/base/error.h"
@@ -48,15 +49,6 @@ struct PlanOptions {
 
 std::optional<VocabGroup> vocab_group(const std::string& name) {
   return name.empty() ? std::nullopt : std::optional(vocab_group_from_name(name));
-}
-
-std::optional<DType> wanted_dtype(const std::string& name) {
-  if (name == "auto") return std::nullopt;
-  const std::optional<DType> dtype = dtype_from_config(name);
-  if (!dtype || (*dtype != DType::F32 && *dtype != DType::BF16 && *dtype != DType::F16)) {
-    throw ConfigError(fmt::format("--dtype \"{}\" is not one of auto, fp32, bf16, fp16", name));
-  }
-  return dtype;
 }
 
 int64_t world_of(const PlanOptions& options) {
@@ -140,7 +132,7 @@ SearchOptions search_options(const PlanOptions& options, const PlanReport& repor
 
 PlanReport make_report(const PlanOptions& options) {
   const Objective objective = objective_from_name(options.objective);
-  const std::optional<DType> dtype = wanted_dtype(options.dtype);
+  const std::optional<DType> dtype = dtype_of_option(options.dtype);
   const ModelConfig model = ModelConfig::from_pretrained(options.model);
   PlanReport report;
   report.model_name = model_name(options.model);
