@@ -3,20 +3,17 @@
 include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headway)
-set(torch_rpath ${HEADWAY_TORCH_DIR}/lib)
 
-set(libraries headway)
-if(TARGET headway_cuda)
-  list(APPEND libraries headway_cuda)
-endif()
-set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN;${torch_rpath}")
-set_target_properties(headway_cli PROPERTIES
-  INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${torch_rpath}")
+# installed_target(name rpath install-argument...)
+function(installed_target name rpath)
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "${rpath}" INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${name} ${ARGN})
+endfunction()
 
-install(TARGETS headway EXPORT headwayTargets)
-install(TARGETS headway_cli)
+installed_target(headway "$ORIGIN" EXPORT headwayTargets)
+installed_target(headway_cli "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 if(TARGET headway_cuda)
-  install(TARGETS headway_cuda)
+  installed_target(headway_cuda "$ORIGIN" LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})  # libheadway.so looks beside itself
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/headway DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT headwayTargets NAMESPACE headway:: DESTINATION ${package_folder})

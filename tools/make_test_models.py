@@ -3,9 +3,9 @@
 usage: make_test_models.py FOLDER
 
 Each FOLDER/<name>/ is a checkpoint with beside it
-  reference.json         prompts, the greedy tokens after each; the same with weights rounded to bf16, computed in
-                         fp32, with each token's log-probability and its lead over the runner-up; the long prompt
-  reference.safetensors  "logits" [3, vocab]: fp32, after positions 1, 100 and 400 of the long prompt
+  reference.json    prompts, the greedy tokens after each; the same with weights rounded to bf16, computed in fp32, with
+                    each token's log-probability and its lead over the runner-up; the long prompt
+  reference.logits  safetensors with "logits" [3, vocab]: fp32, after positions 1, 100 and 400 of the long prompt
 Does nothing where FOLDER is up to date. Weights are scaled so that logits are not flat, and prompts are chosen so that
 every greedy token wins clearly: a right engine cannot pick another one by rounding.
 """
@@ -171,7 +171,7 @@ def write_logits(folder: pathlib.Path) -> None:
     model = load(folder)
     prompt = long_prompt(model.config.vocab_size)
     logits = model(prompt).logits[0, list(POSITIONS)]
-    save_file({"logits": logits.contiguous()}, folder / "reference.safetensors")
+    save_file({"logits": logits.contiguous()}, folder / "reference.logits")
     write_reference(folder, {"long_prompt": prompt[0].tolist(), "positions": list(POSITIONS)})
 
 

@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "distributed/support/parallel_test.h"
 #include "e2e/closeness.h"
 #include "e2e/greedy.h"
-#include "e2e/model_layout.h"
 #include "e2e/paged_sequences.h"
 #include "e2e/reference.h"
+#include "e2e/test_models.h"
 #include "headway/base/error.h"
 
 // Checkpoints that say the same in other words, say something else, or lack something. Run on 2 ranks.
@@ -40,7 +41,7 @@ class Qwen2Variant : public ::testing::TestWithParam<Variant> {};
 
 TEST_P(Qwen2Variant, HasTheLogitsOfItsReference) {
   const Reference reference = read_reference(GetParam().reference);
-  const auto loaded = load_test_model({.name = GetParam().folder, .attn_tp = launched_world_size()});
+  const auto loaded = load_test_model({.name = GetParam().folder, .attn_tp = world_size()});
   EXPECT_TRUE(close(long_prompt_logits(*loaded.model, reference), reference.logits, kFp32Bound));
 }
 
@@ -78,7 +79,7 @@ class BrokenQwen2Variant : public ::testing::TestWithParam<BrokenVariant> {};
 
 TEST_P(BrokenQwen2Variant, IsRefusedByName) {
   try {
-    load_test_model({.name = GetParam().folder, .attn_tp = launched_world_size()});
+    load_test_model({.name = GetParam().folder, .attn_tp = world_size()});
     FAIL() << GetParam().folder << " was loaded";
   } catch (const Error& error) {
     for (const auto& part : GetParam().named) EXPECT_THAT(error.what(), ::testing::HasSubstr(part));
@@ -96,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Fault case B35: the config's dtype decides where none is asked for.
 TEST(Qwen2Dtype, FollowsTheConfigUnlessAsked) {
-  const int attn_tp = launched_world_size();
+  const int attn_tp = world_size();
   EXPECT_EQ(load_test_model({.name = "dtype-bfloat16", .attn_tp = attn_tp}).model->dtype(), at::kBFloat16);
   EXPECT_EQ(load_test_model({.name = "dtype-bfloat16", .attn_tp = attn_tp, .dtype = DType::F32}).model->dtype(),
             at::kFloat);
@@ -105,7 +106,7 @@ TEST(Qwen2Dtype, FollowsTheConfigUnlessAsked) {
 // Fault case D11, as far as a forward can show it: the neighbours in a batch change no token.
 TEST(Qwen2Batch, ChangesNoGreedyToken) {
   const Reference reference = read_reference("q4kv2");
-  const auto loaded = load_test_model({.name = "q4kv2", .attn_tp = launched_world_size()});
+  const auto loaded = load_test_model({.name = "q4kv2", .attn_tp = world_size()});
   for (size_t p = 0; p < reference.prompts.size(); ++p) {
     EXPECT_EQ(decode_greedily(*loaded.model, {reference.prompts[p]}, 64)[0].tokens, reference.greedy[p]);
   }

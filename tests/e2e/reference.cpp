@@ -2,10 +2,8 @@
 
 #include <ATen/ops/from_blob.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "headway/weights/safetensors_file.h"
 
@@ -22,9 +20,7 @@ at::Tensor read_logits(const std::filesystem::path& path) {
 }  // namespace
 
 std::filesystem::path test_model(const std::string& name) {
-  const char* root = std::getenv("HEADWAY_TEST_MODELS");
-  if (!root) throw std::runtime_error("HEADWAY_TEST_MODELS does not name the folder of the test models");
-  return std::filesystem::path(root) / name;
+  return std::filesystem::path(HEADWAY_TEST_MODELS) / name;
 }
 
 Reference read_reference(const std::string& model) {
@@ -34,7 +30,7 @@ Reference read_reference(const std::string& model) {
   Reference reference;
   reference.long_prompt = json.at("long_prompt").get<std::vector<int64_t>>();
   reference.positions = json.at("positions").get<std::vector<int64_t>>();
-  reference.logits = read_logits(folder / "reference.safetensors");
+  reference.logits = read_logits(folder / "reference.logits");
   if (!json.contains("prompts")) return reference;
   reference.prompts = json.at("prompts").get<std::vector<std::vector<int64_t>>>();
   reference.greedy = json.at("greedy").get<std::vector<std::vector<int64_t>>>();

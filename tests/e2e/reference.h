@@ -26,7 +26,7 @@ struct Reference {
   std::vector<GreedyReference> rounded_to_bf16;  ///< [prompts] with weights rounded to bf16
 };
 
-/// The folder of one test model; HEADWAY_TEST_MODELS names where they all lie.
+/// The folder of one test model.
 std::filesystem::path test_model(const std::string& name);
 
 Reference read_reference(const std::string& model);

@@ -3,10 +3,11 @@
 #include <string>
 #include <tuple>
 
+#include "distributed/support/parallel_test.h"
 #include "e2e/closeness.h"
-#include "e2e/model_layout.h"
 #include "e2e/paged_sequences.h"
 #include "e2e/reference.h"
+#include "e2e/test_models.h"
 
 // Embedding and LM head on every pair of groups, tied and untied, with a vocabulary of 321 rows. Run on 4 ranks with
 // attention over 2, so that tp, lm_head_tp and none are three different groups.
@@ -20,10 +21,8 @@ class VocabGroups : public ::testing::TestWithParam<Choice> {};
 TEST_P(VocabGroups, ChangeNoLogit) {
   const auto& [name, embedding_group, lm_head_group] = GetParam();
   const Reference reference = read_reference(name);
-  const auto loaded = load_test_model({.name = name,
-                                       .attn_tp = launched_world_size() / 2,
-                                       .embedding_group = embedding_group,
-                                       .lm_head_group = lm_head_group});
+  const auto loaded = load_test_model(
+      {.name = name, .attn_tp = world_size() / 2, .embedding_group = embedding_group, .lm_head_group = lm_head_group});
   PagedSequences sequences(*loaded.model, 1, 512);
   const at::Tensor logits = sequences.all_logits({{0, reference.long_prompt}});
   for (size_t i = 0; i < reference.positions.size(); ++i) {
