@@ -1,6 +1,6 @@
 #include "tokenizer/byte_level.h"
 
-#include <unordered_map>
+#include <cstdint>
 
 #include "tokenizer/utf8.h"
 
@@ -23,9 +23,15 @@ std::array<std::string, 256> make_characters() {
   return characters;
 }
 
-std::unordered_map<std::string_view, char> make_bytes() {
-  std::unordered_map<std::string_view, char> bytes;
-  for (int byte = 0; byte < 256; ++byte) bytes.emplace(byte_level_characters()[byte], static_cast<char>(byte));
+constexpr char32_t kEnd = 0x180;  // the characters of bytes lie below
+
+/// The byte that each character stands for, or -1.
+std::array<int16_t, kEnd> make_bytes() {
+  std::array<int16_t, kEnd> bytes;
+  bytes.fill(-1);
+  for (int byte = 0; byte < 256; ++byte) {
+    bytes[code_point_of(byte_level_characters()[byte])] = static_cast<int16_t>(byte);
+  }
   return bytes;
 }
 
@@ -37,13 +43,13 @@ const std::array<std::string, 256>& byte_level_characters() {
 }
 
 std::string bytes_of_token(std::string_view token) {
-  static const std::unordered_map<std::string_view, char> byte_of = make_bytes();
+  static const std::array<int16_t, kEnd> byte_of = make_bytes();
   std::string bytes;
   for (size_t position = 0; position < token.size();) {
     const size_t length = read_utf8_unit(token, position).length;
-    const auto found = byte_of.find(token.substr(position, length));
-    if (found == byte_of.end()) return std::string(token);
-    bytes += found->second;
+    const char32_t character = code_point_of(token.substr(position, length));
+    if (character >= kEnd || byte_of[character] < 0) return std::string(token);
+    bytes += static_cast<char>(byte_of[character]);
     position += length;
   }
   return bytes;

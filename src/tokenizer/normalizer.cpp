@@ -5,18 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <memory>
+#include <vector>
 
 #include "headway/base/error.h"
 #include "tokenizer/utf8.h"
 
 namespace headway {
 namespace {
-
-struct Free {
-  void operator()(utf8proc_uint8_t* text) const { std::free(text); }
-};
 
 /// Below U+0300, the first combining mark, every text is in form C already.
 bool surely_nfc(std::string_view text) {
@@ -48,38 +43,74 @@ bool is_inert(std::string_view character) {
   return range != kInert.end() && range->first <= code_point;
 }
 
-void append_nfc(std::string_view text, std::string& output) {
-  if (surely_nfc(text)) {
-    output += text;
-    return;
+/// Composes a stretch of text. utf8proc sorts marks by bubble sort; sorting them before keeps long runs linear.
+class Composer {
+ public:
+  explicit Composer(std::string& output) : output_(output) {}
+
+  void add(std::string_view character) {
+    constexpr utf8proc_ssize_t kLongest = 8;  // Unicode's longest canonical decomposition is 4
+    const size_t size = code_points_.size();
+    code_points_.resize(size + kLongest);
+    int last_class = UTF8PROC_BOUNDCLASS_START;  // only asked for by an option that is not used
+    const auto written = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point_of(character)),
+                                                 code_points_.data() + size, kLongest, UTF8PROC_DECOMPOSE, &last_class);
+    if (written < 0 || written > kLongest) {
+      throw ArgumentError(
+          fmt::format("the character \"{}\" cannot be normalized: {}", character, utf8proc_errmsg(written)));
+    }
+    code_points_.resize(size + static_cast<size_t>(written));
   }
-  utf8proc_uint8_t* composed = nullptr;
-  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
-  const utf8proc_ssize_t size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                             static_cast<utf8proc_ssize_t>(text.size()), &composed, options);
-  const std::unique_ptr<utf8proc_uint8_t, Free> owner(composed);
-  if (size < 0) {
-    throw ArgumentError(fmt::format("a text of {} bytes cannot be normalized: {}", text.size(), utf8proc_errmsg(size)));
+
+  /// Writes what was added.
+  void flush() {
+    sort_marks();
+    const auto options = static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    const auto size =
+        utf8proc_normalize_utf32(code_points_.data(), static_cast<utf8proc_ssize_t>(code_points_.size()), options);
+    for (utf8proc_ssize_t i = 0; i < size; ++i) {
+      std::array<utf8proc_uint8_t, 4> bytes{};
+      const auto length = utf8proc_encode_char(code_points_[static_cast<size_t>(i)], bytes.data());
+      output_.append(reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(length));
+    }
+    code_points_.clear();
   }
-  output.append(reinterpret_cast<const char*>(composed), static_cast<size_t>(size));
-}
+
+ private:
+  static int combining_class(utf8proc_int32_t code_point) { return utf8proc_get_property(code_point)->combining_class; }
+
+  void sort_marks() {
+    const auto is_mark = [](utf8proc_int32_t code_point) { return combining_class(code_point) != 0; };
+    for (auto begin = code_points_.begin(); begin != code_points_.end();) {
+      begin = std::find_if(begin, code_points_.end(), is_mark);
+      const auto end = std::find_if_not(begin, code_points_.end(), is_mark);
+      std::ranges::stable_sort(begin, end, {}, combining_class);
+      begin = end;
+    }
+  }
+
+  std::string& output_;
+  std::vector<utf8proc_int32_t> code_points_;
+};
 
 }  // namespace
 
 std::string to_nfc(std::string_view text) {
+  if (surely_nfc(text)) return std::string(text);
   std::string output;
   output.reserve(text.size());
-  size_t begin = 0;  // of what is not in the output yet
+  Composer composer(output);
   for (size_t position = 0; position < text.size();) {
-    const size_t length = read_utf8_unit(text, position).length;
-    if (is_inert(text.substr(position, length))) {
-      append_nfc(text.substr(begin, position - begin), output);
-      output += text.substr(position, length);
-      begin = position + length;
+    const std::string_view character = text.substr(position, read_utf8_unit(text, position).length);
+    if (is_inert(character)) {
+      composer.flush();
+      output += character;
+    } else {
+      composer.add(character);
     }
-    position += length;
+    position += character.size();
   }
-  append_nfc(text.substr(begin), output);
+  composer.flush();
   return output;
 }
 

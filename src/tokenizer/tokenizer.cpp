@@ -30,8 +30,8 @@ std::vector<Token> tokens_by_id(const TokenizerDefinition& definition) {
   return tokens;
 }
 
-TokenIds ids_by_text(const TokenizerDefinition& definition) {
-  TokenIds ids = definition.vocabulary;
+TokenIds ids_by_text(TokenizerDefinition& definition) {
+  TokenIds ids = std::move(definition.vocabulary);
   for (const AddedToken& added : definition.added_tokens) ids.emplace(added.content, added.id);
   return ids;
 }
@@ -60,14 +60,14 @@ std::vector<TextRun> runs_within(const std::vector<TextRun>& runs, size_t begin,
 }  // namespace
 
 struct Tokenizer::Impl {
-  explicit Impl(const TokenizerDefinition& definition)
+  explicit Impl(TokenizerDefinition definition)
       : tokens(tokens_by_id(definition)),
-        ids(ids_by_text(definition)),
         nfc(definition.nfc),
         raw_added_tokens(added_tokens(definition, false)),
         normalized_added_tokens(added_tokens(definition, true)),
         pre_tokenizer(definition.split_patterns, "tokenizer.json"),
-        encoder(definition) {}
+        encoder(definition),
+        ids(ids_by_text(definition)) {}
 
   /// `text` must be valid UTF-8.
   std::vector<int32_t> encode(std::string_view text, const std::vector<TextRun>& runs) const {
@@ -110,12 +110,12 @@ struct Tokenizer::Impl {
   }
 
   std::vector<Token> tokens;
-  TokenIds ids;
   bool nfc;
   AddedTokenMatcher raw_added_tokens;
   AddedTokenMatcher normalized_added_tokens;
   PreTokenizer pre_tokenizer;
   BytePairEncoder encoder;
+  TokenIds ids;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

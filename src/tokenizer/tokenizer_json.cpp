@@ -81,6 +81,7 @@ class Parser {
   }
 
   void read_vocabulary(const JsonField& vocabulary) {
+    definition_.vocabulary.reserve(vocabulary.object().size());
     for (const auto& [token, value] : vocabulary.object().items()) {
       const int32_t id = id_of(value) ? *id_of(value) : checked_id(vocabulary.at(token));  // the place only for errors
       add_id(id, vocabulary, token);
