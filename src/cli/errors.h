@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 
 #include "headway/base/error.h"
 #include "headway/parallel/ranks.h"
@@ -31,7 +32,7 @@ auto as_usage(const Check& check) {
 ExitCode exit_code_of(const std::exception& error);
 
 /// Prints "headway: error: ..." to standard error, in colour on a terminal.
-void print_error(const char* message);
+void print_error(const std::string& message);
 
 /// Prints the error of one of several ranks so that a job says once what went wrong. Errors that are probably echoes
 /// are held back, long enough for the launcher to end this process if the cause is known already: those of ranks

@@ -16,6 +16,7 @@
 #include "cli/rank_report.h"
 #include "cli/session.h"
 #include "cli/terminal.h"
+#include "headway/kernels/threads.h"
 
 namespace headway {
 namespace {
@@ -98,7 +99,7 @@ Json generation_json(const Generation& generation, const Json& text, double load
 }
 
 std::string summary_line(const Generation& generation) {
-  return fmt::format("prompt: {} tokens at {:.1f} tokens/s; text: {} tokens at {:.1f} tokens/s; {}",
+  return fmt::format("prompt: {} tokens at {:.1f} tokens/s; text: {} tokens at {:.1f} tokens/s; ended by {}",
                      generation.prompt_tokens, generation.prefill_tokens_per_s(), generation.token_ids.size(),
                      generation.decode_tokens_per_s(), name_of(generation.finish_reason));
 }
@@ -113,6 +114,7 @@ SamplingParams sampling_of(const GenerateOptions& options, const ModelPlan& plan
 Generation generate_together(CausalLM& model, const ParallelState& state, const EngineOptions& options,
                              const Prompt& prompt, const SamplingParams& sampling, TextStream& stream) {
   LLMEngine engine(model, state, options);
+  kernels::pin_calling_thread();
   if (engine.is_driver()) return generate(engine, prompt.token_ids, sampling, stream);
   engine.follow();
   return {};

@@ -186,8 +186,7 @@ class Supervisor {
   void report_signal(const Child& child, int signal) const {
     if (signal == asked_to_end_ || signal == SIGPIPE) return;  // no news to whoever sent it or closed the pipe
     print_error(fmt::format("rank {} (process {}) was ended by signal {} ({}); ending the other ranks",
-                            child.rank.value, child.pid, signal, strsignal(signal))
-                    .c_str());
+                            child.rank.value, child.pid, signal, strsignal(signal)));
   }
 
   void forward(int signal) {

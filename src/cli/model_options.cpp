@@ -69,7 +69,8 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--device", options.device, "auto (cuda where there is one), cpu, cuda")->capture_default_str();
   app.add_option("--max-model-len", options.max_model_len, "Tokens of a sequence; default: what the model allows");
   app.add_option("--kv-blocks", options.kv_blocks, "Blocks of the KV cache; default: as many as the work needs");
-  app.add_option("--threads", options.threads, "Threads of each rank; default: OMP_NUM_THREADS, else cores / ranks");
+  app.add_option("--threads", options.threads,
+                 "Threads of each rank; default: OMP_NUM_THREADS, else its share of the cores");
   app.add_option("--collective-timeout", options.collective_timeout, "Seconds until a rank gives up on the others")
       ->capture_default_str();
 }

@@ -1,6 +1,5 @@
 #include "cli/session.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -11,8 +10,8 @@
 #include "cli/errors.h"
 #include "cli/launcher.h"
 #include "cli/progress_bar.h"
-#include "cli/threads.h"
 #include "headway/base/log.h"
+#include "headway/kernels/threads.h"
 #include "headway/parallel/cuda_devices.h"
 
 namespace headway {
@@ -46,17 +45,14 @@ DistributedOptions distributed_options(const ModelOptions& options) {
   return distributed;
 }
 
-std::string launch_line(const LaunchEnvironment& launch, int threads) {
-  const std::string ranks = launch.source == "single"
-                                ? "one rank, without a launcher"
-                                : fmt::format("{} ranks, launched by {}", launch.world_size, launch.source);
-  return fmt::format("{}; {} threads each", ranks, threads);
+std::string launch_line(const LaunchEnvironment& launch) {
+  if (launch.source == "single") return "one rank, without a launcher";
+  return fmt::format("{} ranks, launched by {}", launch.world_size, launch.source);
 }
 
 std::unique_ptr<ParallelState> join_ranks(const ModelOptions& options, const ModelPlan& plan) {
-  const int threads = threads_for_rank(options.threads, plan.launch, processors());
-  at::set_num_threads(threads);
-  if (plan.launch.rank.value == 0) log(LogLevel::info, launch_line(plan.launch, threads));
+  if (options.threads) kernels::set_num_threads(static_cast<int>(*options.threads));
+  if (plan.launch.rank.value == 0) log(LogLevel::info, launch_line(plan.launch));
   auto state =
       ParallelState::create(plan.launch, static_cast<int>(plan.parallel.tp), static_cast<int>(plan.parallel.attn_tp),
                             distributed_options(options), settings_text(options, plan));

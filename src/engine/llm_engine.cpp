@@ -6,11 +6,13 @@
 #include <exception>
 #include <random>
 
+#include "engine/core_share.h"
 #include "engine/kv_cache_size.h"
 #include "engine/model_runner.h"
 #include "engine/scheduler.h"
 #include "headway/base/error.h"
 #include "headway/base/log.h"
+#include "headway/kernels/threads.h"
 
 namespace headway {
 namespace {
@@ -96,6 +98,8 @@ LLMEngine::LLMEngine(CausalLM& model, const ParallelState& state, const EngineOp
   require_positive("kv_blocks", options.kv_blocks);
   require_positive("block_size", options.block_size);
   require_positive("max_num_seqs", options.max_num_seqs);
+  const CoreShare share = core_share(state.launch());
+  kernels::set_local_ranks(share.rank, share.ranks);
   const int64_t max_model_len = resolve_max_model_len(model.config(), options);
   const int64_t block_size = resolve_block_size(model, options);
   const int64_t blocks = smallest_over_ranks(

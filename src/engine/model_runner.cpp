@@ -38,34 +38,37 @@ std::vector<SampledToken> sample_rows(const at::Tensor& logits, const ScheduledB
   return tokens;
 }
 
+MessageQueueOptions queue_options(const ParallelState& state) {
+  MessageQueueOptions options;
+  options.timeout = state.timeout();
+  options.local_ranks = state.launch().local_world_size;
+  return options;
+}
+
 }  // namespace
 
 ModelRunner::ModelRunner(CausalLM& model, const ParallelState& state, int64_t blocks, int64_t block_size)
     : model_(model),
-      world_(state.world()),
       block_size_(block_size),
-      caches_(model.allocate_kv_cache(blocks, block_size)) {}
+      caches_(model.allocate_kv_cache(blocks, block_size)),
+      steps_(make_message_queue(state.world(), kDriver, queue_options(state))) {}
 
 std::vector<SampledToken> ModelRunner::step(const ScheduledBatch& batch) {
   const StepInput input = StepInput::of(batch, block_size_);
-  publish(input);
+  steps_->broadcast(serialise(input));
   return sample_rows(compute(input), batch);
 }
 
 void ModelRunner::stop() {
-  publish({.stop = true, .sequences = {}});
+  steps_->broadcast(serialise({.stop = true, .sequences = {}}));
 }
 
 void ModelRunner::follow() {
   while (true) {
-    const StepInput input = parse_step_input(world_.broadcast_object("", kDriver));
+    const StepInput input = parse_step_input(steps_->receive());
     if (input.stop) return;
     compute(input);
   }
-}
-
-void ModelRunner::publish(const StepInput& input) {
-  if (world_.size() > 1) world_.broadcast_object(serialise(input), kDriver);
 }
 
 /// The logits of the rows that ask for them, [rows, vocab], or an undefined tensor if none does.

@@ -2,18 +2,21 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <vector>
 
 #include "engine/request.h"
 #include "engine/step_input.h"
 #include "headway/models/causal_lm.h"
+#include "headway/parallel/message_queue.h"
 #include "headway/parallel/parallel_state.h"
 
 namespace headway {
 
 /// Computes steps on all ranks together. Rank 0 calls `step` with what its scheduler chose; the other ranks are in
 /// `follow` and learn of each step by one message. Tokens are sampled on rank 0 alone and reach the other ranks in the
-/// next step's message, so no two ranks can hold different ones.
+/// next step's message, so no two ranks can hold different ones. They wait for work in a queue, not in a collective, so
+/// no time limit ends the wait.
 class ModelRunner {
  public:
   /// Allots the KV cache; `blocks` must be equal on all ranks.
@@ -29,13 +32,12 @@ class ModelRunner {
   void follow();
 
  private:
-  void publish(const StepInput& input);
   at::Tensor compute(const StepInput& input);
 
   CausalLM& model_;
-  const GroupCoordinator& world_;
   int64_t block_size_;
   std::vector<KVCacheView> caches_;
+  std::unique_ptr<MessageQueue> steps_;  ///< from rank 0 to the others
 };
 
 }  // namespace headway

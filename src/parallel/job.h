@@ -24,6 +24,7 @@ class Job {
 
   const LaunchEnvironment& launch() const { return launch_; }
   at::Device device() const { return device_; }
+  std::chrono::milliseconds timeout() const { return options_.timeout; }
 
   /// Throws LaunchError naming the settings, ranks and values that differ, the same text on every rank.
   void require_equal(const Settings& settings);

@@ -57,6 +57,9 @@ std::unique_ptr<ParallelState> ParallelState::single() {
 const LaunchEnvironment& ParallelState::launch() const {
   return impl_->job->launch();
 }
+std::chrono::milliseconds ParallelState::timeout() const {
+  return impl_->job->timeout();
+}
 const RankLayout& ParallelState::layout() const {
   return impl_->layout;
 }

@@ -33,7 +33,8 @@ int64_t longest_sequence(const ModelConfig& config);
 /// Not safe for use by several threads at once.
 class LLMEngine {
  public:
-  /// `model` and `state` must outlive the engine. All ranks take the number of KV blocks of the rank with the fewest.
+  /// `model` and `state` must outlive the engine. The kernels' threads are given this rank's share of the host's
+  /// cores. All ranks take the number of KV blocks of the rank with the fewest.
   /// Throws ArgumentError for options that cannot be, on every rank alike.
   LLMEngine(CausalLM& model, const ParallelState& state, const EngineOptions& options = {});
 

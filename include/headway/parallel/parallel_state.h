@@ -46,6 +46,7 @@ class ParallelState {
 
   const LaunchEnvironment& launch() const;
   const RankLayout& layout() const;
+  std::chrono::milliseconds timeout() const;  ///< limit of each collective
   const GroupCoordinator& world() const;
   const GroupCoordinator& tp() const;
   const GroupCoordinator& lm_head_tp() const;  ///< the attention group

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "distributed/support/parallel_test.h"
 #include "headway/base/error.h"
 #include "support/fake_model.h"
@@ -92,6 +95,21 @@ TEST(LLMEngineRanks, AllRanksHaveTheKvBlocksOfTheSmallest) {
   LLMEngine engine(model, state_of_all_ranks(), options);
   EXPECT_EQ(engine.kv_blocks(), 2111 - 56 * (testing::world_size() - 1));
   if (!engine.is_driver()) engine.follow();
+}
+
+// Fault case C24, with shorter times: idle for three times the limit of a collective, then a request.
+TEST(LLMEngineRanks, IdleTimeBeyondTheCollectiveTimeoutHarmsNobody) {
+  DistributedOptions options = testing::options();
+  options.timeout = std::chrono::seconds(2);
+  const auto state = ParallelState::create(testing::launch(), testing::world_size(), 1, options);
+  FakeModel model;
+  LLMEngine engine(model, *state);
+  if (!engine.is_driver()) return engine.follow();
+  std::this_thread::sleep_for(3 * options.timeout);
+  engine.add_request({3, 1, 4}, at_temperature_one(5));
+  size_t tokens = 0;
+  while (engine.has_unfinished()) tokens += engine.step().size();
+  EXPECT_EQ(tokens, 5u);
 }
 
 TEST(LLMEngineRanks, OnlyRankZeroAddsRequests) {
