@@ -80,11 +80,12 @@ def extract(archive: pathlib.Path, folder: pathlib.Path) -> None:
     with tarfile.open(archive) as members:
         for member in members:
             target = target_of(member.name)
-            if target is None or not member.isfile():
+            source = members.extractfile(member) if target else None  # nothing for what is no file
+            if target is None or source is None:
                 continue
             path = folder / target
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(members.extractfile(member).read())
+            path.write_bytes(source.read())
 
 
 def edit(folder: pathlib.Path) -> None:
@@ -97,7 +98,8 @@ def edit(folder: pathlib.Path) -> None:
 
 
 def stamp() -> str:
-    return hashlib.sha256(pathlib.Path(__file__).read_bytes()).hexdigest()
+    """What the folder's content follows from."""
+    return hashlib.sha256(repr((SHA256, WANTED, EDITS)).encode()).hexdigest()
 
 
 def fetch(folder: pathlib.Path, archive: pathlib.Path | None) -> None:

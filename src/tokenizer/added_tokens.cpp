@@ -72,10 +72,9 @@ const AddedToken* AddedTokenMatcher::longest_at(std::string_view text, size_t po
     const auto byte_at_depth = [depth](const AddedToken& token) -> int {
       return depth < token.content.size() ? static_cast<unsigned char>(token.content[depth]) : -1;
     };
-    const auto same =
-        std::ranges::equal_range(begin, end, static_cast<unsigned char>(text[position + depth]), {}, byte_at_depth);
-    begin = same.begin();
-    end = same.end();
+    const int byte = static_cast<unsigned char>(text[position + depth]);
+    begin = std::ranges::lower_bound(begin, end, byte, {}, byte_at_depth);
+    end = std::ranges::upper_bound(begin, end, byte, {}, byte_at_depth);
     if (begin != end && begin->content.size() == depth + 1) longest = &*begin;
   }
   return longest;

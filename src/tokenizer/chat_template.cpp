@@ -75,7 +75,7 @@ std::optional<ChatTemplate> ChatTemplate::from_pretrained(const std::filesystem:
     origin = config_path.string();
   }
   if (!source) return std::nullopt;
-  return ChatTemplate(std::make_unique<Impl>(JinjaTemplate(*source, origin), special_tokens_of(config)));
+  return ChatTemplate(std::make_unique<Impl>(Impl{JinjaTemplate(*source, origin), special_tokens_of(config)}));
 }
 
 std::vector<TextPart> ChatTemplate::render_parts(const std::vector<ChatMessage>& messages,
