@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "engine/philox.h"
@@ -13,6 +15,17 @@ namespace headway {
 namespace {
 
 constexpr size_t kFirstTopPGuess = 64;
+constexpr uint32_t kExponent = 0x7f800000;  // all of these bits are set in infinities and NaNs alone
+
+/// An integer for each finite float, in the order of the floats: integers are compared many at a time.
+int32_t order_of(float logit) {
+  const auto bits = std::bit_cast<int32_t>(logit);
+  return bits ^ ((bits >> 31) & 0x7fffffff);
+}
+
+float logit_at(int32_t order) {
+  return std::bit_cast<float>(order ^ ((order >> 31) & 0x7fffffff));
+}
 
 bool ranks_before(const Candidate& a, const Candidate& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
@@ -26,12 +39,14 @@ double total_weight(const Candidates& candidates, size_t count) {
 /// Sorts just so many of the best candidates to the front that their weights reach `target`; returns how many.
 /// A full sort of a large vocabulary would cost more than the rest of sampling.
 size_t sort_best_until(Candidates& candidates, double target) {
-  size_t sorted = std::min(kFirstTopPGuess, candidates.size());
-  std::partial_sort(candidates.begin(), candidates.begin() + sorted, candidates.end(), ranks_before);
-  while (sorted < candidates.size() && total_weight(candidates, sorted) < target) {
-    const size_t more = std::min(sorted * 7, candidates.size() - sorted);
-    std::partial_sort(candidates.begin() + sorted, candidates.begin() + sorted + more, candidates.end(), ranks_before);
-    sorted += more;
+  size_t sorted = 0;
+  for (size_t more = kFirstTopPGuess; sorted < candidates.size() && total_weight(candidates, sorted) < target;
+       more = 7 * sorted) {
+    const auto begin = candidates.begin() + sorted;
+    const auto end = begin + std::min(more, candidates.size() - sorted);
+    if (end != candidates.end()) std::nth_element(begin, end, candidates.end(), ranks_before);
+    std::sort(begin, end, ranks_before);
+    sorted = end - candidates.begin();
   }
   return sorted;
 }
@@ -39,13 +54,19 @@ size_t sort_best_until(Candidates& candidates, double target) {
 }  // namespace
 
 void require_finite(std::span<const float> logits) {
+  bool all_finite = true;
+  for (const float logit : logits) all_finite &= (std::bit_cast<uint32_t>(logit) & kExponent) != kExponent;
+  if (all_finite) return;
   const auto bad = std::find_if_not(logits.begin(), logits.end(), [](float logit) { return std::isfinite(logit); });
-  if (bad == logits.end()) return;
   throw Error(fmt::format("non-finite logits: token {} of {} has logit {}", bad - logits.begin(), logits.size(), *bad));
 }
 
 int32_t argmax(std::span<const float> logits) {
-  return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  int32_t largest = std::numeric_limits<int32_t>::min();
+  for (const float logit : logits) largest = std::max(largest, order_of(logit));
+  // Found by value, so that 0 and -0, which have two places in that order, count as equal.
+  const auto first = std::find(logits.begin(), logits.end(), logit_at(largest));
+  return static_cast<int32_t>(first - logits.begin());
 }
 
 Candidates all_candidates(std::span<const float> logits) {

@@ -62,6 +62,20 @@ TEST(Greedy, TakesTheLowestOfEqualLogits) {
   EXPECT_EQ(argmax(std::vector<float>{-3, -1, -2, -1}), 1);
   EXPECT_EQ(argmax(std::vector<float>{-5, -4, -3, -2, -1}), 4);
   EXPECT_EQ(sample_token(std::vector<float>{2, 7, 7}, {}, 1, 0), 1);
+  EXPECT_EQ(argmax(std::vector<float>{-1, -0.0f, 0.0f}), 1);
+  EXPECT_EQ(argmax(std::vector<float>{-1, 0.0f, -0.0f}), 1);
+}
+
+TEST(Greedy, FindsTheLargestAnywhere) {
+  const std::vector<float> values{-3e38f, -1.5f, -1e-40f, 0, 1e-40f, 2.5f, 3e38f};  // ascending
+  for (size_t largest = 1; largest < values.size(); ++largest) {
+    for (size_t place : {0, 1, 18, 36}) {
+      std::vector<float> logits;
+      for (size_t i = 0; i < 37; ++i) logits.push_back(values[i % largest]);
+      logits[place] = values[largest];
+      EXPECT_EQ(argmax(logits), static_cast<int32_t>(place)) << values[largest];
+    }
+  }
 }
 
 // Fault case D04: 11.0625 / 1e-5 is beyond half precision; here it is not even beyond a float's.
