@@ -5,11 +5,12 @@ import pathlib
 import signal
 import socket
 import subprocess
+import sys
 import time
 
 import pytest
-from headway_process import command
-from tiny_model import write_model
+from headway_process import command, run
+from tiny_model import write_config, write_model
 
 LIMIT = 10  # seconds in which a job must be gone
 ENDLESS = ("--token-ids", "5,17,301,44", "--max-tokens", "60000", "--ignore-eos")
@@ -119,18 +120,49 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-def test_ranks_started_by_hand_find_each_other(model):
-    place = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
-    options = ("--token-ids", "5,17", "--max-tokens", "6", "--tp", "2")
-    ranks = [subprocess.Popen(command(model, *options), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+SHORT = ("--token-ids", "5,17", "--max-tokens", "6")
+
+
+def run_by_hand(models: list[pathlib.Path]) -> list[subprocess.CompletedProcess]:
+    """A rank for each model folder, started with RANK and WORLD_SIZE as any launcher might."""
+    place = {"WORLD_SIZE": str(len(models)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+    ranks = [subprocess.Popen(command(model, *SHORT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, env=os.environ | place | {"RANK": str(rank)})
-             for rank in range(2)]
+             for rank, model in enumerate(models)]
     outputs = [rank.communicate(timeout=60) for rank in ranks]
-    assert [rank.returncode for rank in ranks] == [0, 0], outputs
-    assert len(outputs[0][0].split(",")) == 6
-    assert outputs[1][0] == ""  # text comes from rank 0 alone
-    assert "2 ranks, launched by env" in outputs[0][1]
-    assert "tokens/s" not in outputs[1][1]
+    return [subprocess.CompletedProcess(rank.args, rank.returncode, *output) for rank, output in zip(ranks, outputs)]
+
+
+def test_ranks_started_by_hand_find_each_other(model):
+    first, second = run_by_hand([model, model])
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert first.stdout == run(model, *SHORT, "--tp", "2").stdout
+    assert second.stdout == ""  # text comes from rank 0 alone
+    assert "2 ranks, launched by env" in first.stderr
+    assert "tokens/s" not in second.stderr
+
+
+def test_a_rank_that_fails_alone_says_so_and_ends_the_other(model, tmp_path):
+    start = time.monotonic()
+    first, second = run_by_hand([model, write_config(tmp_path / "no-weights", positions=65536)])
+    assert time.monotonic() - start < 3 * LIMIT
+    assert (first.returncode, second.returncode) == (1, 1)
+    assert "headway: error: rank 1: " in second.stderr and "no-weights" in second.stderr
+    assert "rank 1" in first.stderr.split("headway: error: ")[1]
+
+
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,vader",
+          "--mca", "plm", "isolated", "--mca", "rmaps_base_oversubscribe", "1", "-np", "2"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--no-python", "--nproc-per-node", "2"]
+
+
+@pytest.mark.parametrize("starter, source", [(MPIRUN, "openmpi"), (TORCHRUN, "torchrun")])
+def test_launchers_start_the_ranks(model, starter, source):
+    done = subprocess.run([*starter, *command(model, *SHORT)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=90)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == run(model, *SHORT, "--tp", "2").stdout
+    assert f"2 ranks, launched by {source}" in done.stderr
 
 
 def test_tp_that_differs_from_the_launcher_is_refused(model):
