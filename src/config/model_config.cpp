@@ -24,7 +24,7 @@ fs::path config_file_of(const fs::path& folder_or_file) {
     throw CheckpointError(fmt::format("{}: no such file or folder", folder_or_file.string()));
   }
   if (!fs::is_directory(folder_or_file, ignored)) return folder_or_file;
-  const fs::path file = folder_or_file / "config.json";
+  fs::path file = folder_or_file / "config.json";
   if (!fs::exists(file, ignored)) {
     throw CheckpointError(fmt::format("{}: the folder has no config.json", folder_or_file.string()));
   }
