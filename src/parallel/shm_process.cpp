@@ -1,14 +1,17 @@
 #include "parallel/shm_process.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
-#include <optional>
 #include <sstream>
 
 #include "headway/base/error.h"
@@ -21,36 +24,55 @@ struct ProcessStatus {
   uint64_t start_time = 0;
 };
 
-/// The fields of /proc/<pid>/stat that matter here; the command name before them may hold blanks and parentheses.
-std::optional<ProcessStatus> read_status(int64_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+/// The text of a file of /proc, or the errno that reading it gave.
+struct ProcText {
   std::string text;
-  if (!std::getline(file, text)) return std::nullopt;
-  const size_t name_end = text.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(text.substr(name_end + 1));
+  int error = 0;
+};
+
+ProcText read_proc(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return {"", errno};
+  char buffer[1024];
+  const ssize_t length = ::read(descriptor, buffer, sizeof(buffer));
+  const int error = length < 0 ? errno : 0;
+  ::close(descriptor);
+  return {std::string(buffer, std::max<ssize_t>(length, 0)), error};
+}
+
+/// The fields of /proc/<pid>/stat that matter here; the command name before them may hold blanks and parentheses.
+ProcessStatus parse_status(const std::string& text) {
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
   ProcessStatus status;
   fields >> status.state;
   constexpr int kFieldsBetween = 18;  // start time is field 22, the state field 3
   std::string skipped;
   for (int i = 0; i < kFieldsBetween; ++i) fields >> skipped;
   fields >> status.start_time;
-  if (!fields) return std::nullopt;
   return status;
+}
+
+std::string status_path(int64_t pid) {
+  return fmt::format("/proc/{}/stat", pid);
 }
 
 }  // namespace
 
 ProcessIdentity own_process() {
   const int64_t pid = ::getpid();
-  const auto status = read_status(pid);
-  if (!status) throw CommunicationError(fmt::format("/proc/{}/stat of this process cannot be read", pid));
-  return {pid, status->start_time};
+  const ProcText status = read_proc(status_path(pid));
+  if (status.error != 0) {
+    throw CommunicationError(fmt::format("{}: {}", status_path(pid), std::strerror(status.error)));
+  }
+  return {pid, parse_status(status.text).start_time};
 }
 
 bool is_alive(const ProcessIdentity& process) {
-  const auto status = read_status(process.pid);
-  return status && status->start_time == process.start_time && status->state != 'Z' && status->state != 'X';
+  const ProcText file = read_proc(status_path(process.pid));
+  if (file.error == ENOENT || file.error == ESRCH) return false;
+  if (file.error != 0) return true;  // this process is in trouble, not the other one
+  const ProcessStatus status = parse_status(file.text);
+  return status.start_time == process.start_time && status.state != 'Z' && status.state != 'X';
 }
 
 std::string host_identity() {

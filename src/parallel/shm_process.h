@@ -16,7 +16,7 @@ struct ProcessIdentity {
 /// Throws CommunicationError if /proc does not show this process.
 ProcessIdentity own_process();
 
-/// False once the process has ended, even if nobody has collected its exit status.
+/// False once the process has ended, even if nobody has collected its exit status; true if that cannot be found out.
 bool is_alive(const ProcessIdentity& process);
 
 /// Two processes with equal identities can map each other's memory files. HEADWAY_HOST_ID overrides it, so that one

@@ -36,11 +36,6 @@ struct Hosts {
 /// `steps` counts what the members have done, for tests that need an order between them.
 using QueueBody = std::function<void(const GroupMember& member, MessageQueue& queue, std::atomic<int>& steps)>;
 
-/// Bounded by the alarm of the process.
-void wait_for(const std::atomic<int>& steps, int count) {
-  while (steps < count) std::this_thread::sleep_for(milliseconds(1));
-}
-
 std::vector<Outcome> run_queue(const Hosts& hosts, int writer, milliseconds timeout, const QueueBody& body,
                                int limit_seconds = 20,
                                const std::function<void(const std::vector<pid_t>&)>& parent = {}) {

@@ -128,7 +128,7 @@ void check_mail(ShmSession& session, size_t bytes) {
 class Collectives : public ::testing::TestWithParam<int> {};
 
 TEST_P(Collectives, AllReduceGivesEveryMemberTheSameSumAtEveryPosition) {
-  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session) {
+  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session, auto&) {
     for (int64_t elements : {0, 1, 7, 896, 4097, 150'001}) {
       check_all_reduce<float>(session, elements, DType::F32);
       check_all_reduce<c10::BFloat16>(session, elements, DType::BF16);
@@ -140,7 +140,7 @@ TEST_P(Collectives, AllReduceGivesEveryMemberTheSameSumAtEveryPosition) {
 }
 
 TEST_P(Collectives, ReduceScatterGivesEachMemberTheSumOfItsPart) {
-  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session) {
+  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session, auto&) {
     for (int64_t part : {0, 1, 7, 896, 40'001}) {
       check_reduce_scatter<float>(session, part, DType::F32);
       check_reduce_scatter<c10::BFloat16>(session, part, DType::BF16);
@@ -150,13 +150,13 @@ TEST_P(Collectives, ReduceScatterGivesEachMemberTheSumOfItsPart) {
 }
 
 TEST_P(Collectives, AllGatherJoinsTheTensorsInGroupOrder) {
-  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session) {
+  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session, auto&) {
     for (int64_t bytes : {0, 1, 3, 3584, 262'144, 600'001}) check_all_gather(session, bytes);
   }));
 }
 
 TEST_P(Collectives, BroadcastGivesTheTensorOfEachSource) {
-  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session) {
+  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session, auto&) {
     for (int source = 0; source < session.size(); ++source) {
       for (int64_t bytes : {0, 1, 3583, 600'001}) check_broadcast(session, bytes, source);
     }
@@ -164,13 +164,13 @@ TEST_P(Collectives, BroadcastGivesTheTensorOfEachSource) {
 }
 
 TEST_P(Collectives, AllToAllMovesUnevenPartsBetweenAllPairs) {
-  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session) {
+  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session, auto&) {
     for (int64_t scale : {0, 1, 97, 30'011, 300'007}) check_all_to_all(session, scale);
   }));
 }
 
 TEST_P(Collectives, SendAndReceiveKeepTheirOrderBesideCollectives) {
-  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session) {
+  expect_all_well(run_sessions(GetParam(), kOptions, [](ShmSession& session, auto&) {
     for (size_t bytes : {0, 1, 4097, 65'536, 131'072, 300'001}) {
       check_mail(session, bytes);
       session.collectives().barrier();
@@ -197,7 +197,7 @@ TEST(ManyMembers, ReduceAndExchange) {
   const int kMembers = 64;
   expect_all_well(run_sessions(
       kMembers, {.timeout = std::chrono::seconds(30), .local_ranks = kMembers},
-      [](ShmSession& session) {
+      [](ShmSession& session, auto&) {
         check_all_reduce<float>(session, 20'001, DType::F32);
         check_all_to_all(session, 101);
       },

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +49,7 @@ size_t entries_in(const char* folder) {
 
 TEST(DeadMember, IsNamedByAllOthersWithoutWaitingForTheLimit) {
   const auto before = files_in_shared_memory_folder();
-  const auto outcomes = run_sessions(4, options_with(std::chrono::seconds(60)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(4, options_with(std::chrono::seconds(60)), [](ShmSession& session, auto&) {
     for (int i = 0; i < 100; ++i) all_reduce(session, 896);
     if (session.self() == 2) ::raise(SIGKILL);
     while (true) all_reduce(session, 896);
@@ -62,7 +64,7 @@ TEST(DeadMember, IsNamedByAllOthersWithoutWaitingForTheLimit) {
 }
 
 TEST(DeadMember, IsNoticedWhileAMessageIsWaitedFor) {
-  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(60)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(60)), [](ShmSession& session, auto&) {
     char byte = 0;
     if (session.self() == 1) ::raise(SIGKILL);
     session.mail().receive(&byte, 1, GroupRank{1}, 3);
@@ -76,7 +78,7 @@ TEST(DeadMember, MayDieAtAnyMoment) {
   for (int delay_us : {0, 100, 700, 1500, 3000, 5000}) {
     const auto outcomes = run_sessions(
         2, options_with(std::chrono::seconds(60)),
-        [](ShmSession& session) {
+        [](ShmSession& session, auto&) {
           while (true) all_reduce(session, 100'000);
         },
         20,
@@ -90,12 +92,12 @@ TEST(DeadMember, MayDieAtAnyMoment) {
 }
 
 TEST(AbsentMember, IsNamedWhenTheLimitHasPassed) {
-  const auto outcomes = run_sessions(3, options_with(milliseconds(300)), [](ShmSession& session) {
-    if (session.self() != 1) return all_reduce(session, 8);
-    std::this_thread::sleep_for(milliseconds(1500));
+  const auto outcomes = run_sessions(3, options_with(milliseconds(150)), [](ShmSession& session, auto& steps) {
+    if (session.self() == 1) wait_for(steps, 2);
+    const StepAtEnd step{steps};
     all_reduce(session, 8);
   });
-  const auto reason = HasSubstr("group rank 1 (global rank 11) did not arrive within 300 ms");
+  const auto reason = HasSubstr("group rank 1 (global rank 11) did not arrive within 150 ms");
   EXPECT_THAT(outcomes[0].failure, reason);
   EXPECT_THAT(outcomes[2].failure, reason);
   // The late one learns what happened.
@@ -103,9 +105,10 @@ TEST(AbsentMember, IsNamedWhenTheLimitHasPassed) {
 }
 
 TEST(AbsentMember, MayBeOneOfSeveral) {
-  const auto outcomes = run_sessions(4, options_with(milliseconds(200)), [](ShmSession& session) {
-    if (session.self() % 2 == 0) return session.collectives().barrier();
-    std::this_thread::sleep_for(milliseconds(1000));
+  const auto outcomes = run_sessions(4, options_with(milliseconds(150)), [](ShmSession& session, auto& steps) {
+    if (session.self() % 2 != 0) return wait_for(steps, 2);
+    const StepAtEnd step{steps};
+    session.collectives().barrier();
   });
   EXPECT_THAT(outcomes[0].failure,
               HasSubstr("barrier: group rank 1 (global rank 11), group rank 3 (global rank 13) did not arrive"));
@@ -113,23 +116,24 @@ TEST(AbsentMember, MayBeOneOfSeveral) {
 
 TEST(StoppedMember, IsNamedWhenTheLimitHasPassed) {
   const auto outcomes = run_sessions(
-      2, options_with(milliseconds(400)),
-      [](ShmSession& session) {
+      2, options_with(milliseconds(200)),
+      [](ShmSession& session, auto&) {
         while (true) all_reduce(session, 896);
       },
       20,
       [](const std::vector<pid_t>& members) {
         std::this_thread::sleep_for(milliseconds(100));
         ::kill(members[1], SIGSTOP);
-        std::this_thread::sleep_for(milliseconds(1000));
+        siginfo_t info;
+        ::waitid(P_PID, members[0], &info, WEXITED | WNOWAIT);
         ::kill(members[1], SIGCONT);
       });
-  EXPECT_THAT(outcomes[0].failure, HasSubstr("group rank 1 (global rank 11) did not arrive within 400 ms"));
+  EXPECT_THAT(outcomes[0].failure, HasSubstr("group rank 1 (global rank 11) did not arrive within 200 ms"));
   EXPECT_THAT(outcomes[1].failure, HasSubstr("no longer possible"));
 }
 
 TEST(LeavingMember, IsNamed) {
-  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(60)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(60)), [](ShmSession& session, auto&) {
     session.collectives().barrier();
     if (session.self() == 0) session.collectives().barrier();
   });
@@ -139,7 +143,7 @@ TEST(LeavingMember, IsNamed) {
 
 // Fault case C14.
 TEST(Mismatch, OfSizesNamesOperationSizesAndRanks) {
-  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(10)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(10)), [](ShmSession& session, auto&) {
     all_reduce(session, 64);
     all_reduce(session, session.self() == 0 ? 8 * 896 : 16 * 896);
   });
@@ -151,7 +155,7 @@ TEST(Mismatch, OfSizesNamesOperationSizesAndRanks) {
 }
 
 TEST(Mismatch, OfOperationsIsFoundByAMemberThatAgreesWithTheOther) {
-  const auto outcomes = run_sessions(3, options_with(std::chrono::seconds(10)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(3, options_with(std::chrono::seconds(10)), [](ShmSession& session, auto&) {
     if (session.self() == 2) return session.collectives().barrier();
     all_reduce(session, 1);
   });
@@ -161,7 +165,7 @@ TEST(Mismatch, OfOperationsIsFoundByAMemberThatAgreesWithTheOther) {
 }
 
 TEST(Mismatch, OfSourcesOfABroadcast) {
-  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(10)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(10)), [](ShmSession& session, auto&) {
     int value = 0;
     session.collectives().broadcast(&value, sizeof(value), GroupRank{session.self()});
   });
@@ -169,7 +173,7 @@ TEST(Mismatch, OfSourcesOfABroadcast) {
 }
 
 TEST(Mismatch, OfPartsInAnAllToAllIsFoundByAll) {
-  const auto outcomes = run_sessions(3, options_with(std::chrono::seconds(10)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(3, options_with(std::chrono::seconds(10)), [](ShmSession& session, auto&) {
     std::vector<char> input(30), output(31);
     std::vector<size_t> sent{10, 10, 10}, received{10, 10, 10};
     if (session.self() == 2) received[1] = 11;
@@ -183,7 +187,7 @@ TEST(Mismatch, OfPartsInAnAllToAllIsFoundByAll) {
 }
 
 TEST(Mismatch, OfMessagesNamesBothSides) {
-  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(10)), [](ShmSession& session) {
+  const auto outcomes = run_sessions(2, options_with(std::chrono::seconds(10)), [](ShmSession& session, auto&) {
     char bytes[8] = {};
     if (session.self() == 0) session.mail().send(bytes, 8, GroupRank{1}, 1);
     if (session.self() == 1) session.mail().receive(bytes, 4, GroupRank{0}, 1);
@@ -195,15 +199,21 @@ TEST(Mismatch, OfMessagesNamesBothSides) {
 }
 
 TEST(FailedGroup, StaysFailed) {
-  const auto outcomes = run_sessions(2, options_with(milliseconds(100)), [](ShmSession& session) {
-    if (session.self() == 1) return std::this_thread::sleep_for(milliseconds(600));
-    EXPECT_THROW(session.collectives().barrier(), CommunicationError);
-    const auto start = SteadyClock::now();
-    EXPECT_THROW(session.collectives().barrier(), CommunicationError);
-    require(SteadyClock::now() - start < milliseconds(90), "waited again");
+  const auto outcomes = run_sessions(2, options_with(milliseconds(150)), [](ShmSession& session, auto& steps) {
+    if (session.self() == 1) return wait_for(steps, 1);
+    const StepAtEnd step{steps};
+    const auto fails_to_meet = [&] {
+      try {
+        session.collectives().barrier();
+      } catch (const CommunicationError&) {
+        return true;
+      }
+      return false;
+    };
+    require(fails_to_meet() && fails_to_meet(), "met nobody");
     session.collectives().barrier();
   });
-  EXPECT_THAT(outcomes[0].failure, AllOf(HasSubstr("no longer possible"), HasSubstr("did not arrive within 100 ms")));
+  EXPECT_THAT(outcomes[0].failure, AllOf(HasSubstr("no longer possible"), HasSubstr("did not arrive within 150 ms")));
 }
 
 /// Each of `members` ends with the same refusal, which is returned.
@@ -254,6 +264,23 @@ TEST(Joining, IsRefusedWhenAnotherMemberCannotOpenTheMemory) {
     EXPECT_THAT(outcome.failure, AllOf(HasSubstr("group rank 1 (global rank 11): shared memory /proc/"),
                                        HasSubstr("Too many open files")));
   }
+}
+
+TEST(Joining, DoesNotDependOnTheSizeOfTheSharedMemoryFolder) {
+  const auto with_tiny_folder = [](const GroupMember&, const StringExchange&) {
+    require(::unshare(CLONE_NEWNS) == 0, "unshare");
+    require(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0, "mount");
+    require(::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=4096") == 0, "mount");
+  };
+  ForkExchange probe(1);
+  if (!run_members(probe, 1, with_tiny_folder)[0].failure.empty()) GTEST_SKIP() << "mounting is not allowed here";
+  ForkExchange exchange(2);
+  expect_all_well(run_members(exchange, 2, [&](const GroupMember& member, const StringExchange& strings) {
+    with_tiny_folder(member, strings);
+    const auto joined = ShmSession::join(member, options_with(std::chrono::seconds(10)), strings);
+    require(joined.session != nullptr, joined.refusal);
+    for (int i = 0; i < 3; ++i) all_reduce(*joined.session, 200'000);
+  }));
 }
 
 TEST(Joining, IsRefusedForMoreMembersThanItServes) {
@@ -315,6 +342,16 @@ TEST(SharedSegment, RefusesWhatIsNotTheGroupsMemory) {
   address = own->address();
   own->close_descriptor();
   EXPECT_THROW(SharedSegment::open(address), CommunicationError);
+}
+
+TEST(Processes, AreNotTakenForDeadForWantOfADescriptor) {
+  ForkExchange exchange(1);
+  expect_all_well(run_members(exchange, 1, [](const GroupMember&, const StringExchange&) {
+    const ProcessIdentity process = own_process();
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    require(is_alive(process), "taken for dead");
+  }));
 }
 
 TEST(Processes, AreAliveUntilTheyEndEvenIfNobodyCollectsThem) {

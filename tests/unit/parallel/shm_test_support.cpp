@@ -126,9 +126,13 @@ std::vector<Outcome> run_sessions(int members, const ShmOptions& options, const 
   const auto member_body = [&](const GroupMember& member, const StringExchange& strings) {
     auto joined = ShmSession::join(member, options, strings);
     require(joined.session != nullptr, "refused: " + joined.refusal);
-    body(*joined.session);
+    body(*joined.session, exchange.counter());
   };
   return run_members(exchange, members, member_body, limit_seconds, parent);
+}
+
+void wait_for(const std::atomic<int>& steps, int count) {
+  while (steps < count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 void require(bool holds, const std::string& text) {

@@ -45,11 +45,20 @@ using MemberBody = std::function<void(const GroupMember& member, const StringExc
 std::vector<Outcome> run_members(ForkExchange& exchange, int members, const MemberBody& body, int limit_seconds = 20,
                                  const std::function<void(const std::vector<pid_t>&)>& parent = {});
 
-/// As above with a session for each.
-using SessionBody = std::function<void(ShmSession& session)>;
+/// As above with a session for each. `steps` starts at zero and is shared by all.
+using SessionBody = std::function<void(ShmSession& session, std::atomic<int>& steps)>;
 std::vector<Outcome> run_sessions(int members, const ShmOptions& options, const SessionBody& body,
                                   int limit_seconds = 20,
                                   const std::function<void(const std::vector<pid_t>&)>& parent = {});
+
+/// Until the shared counter has come to `count`; bounded by the alarm of the process.
+void wait_for(const std::atomic<int>& steps, int count);
+
+/// Counts a step when it goes out of scope, however that happens.
+struct StepAtEnd {
+  std::atomic<int>& steps;
+  ~StepAtEnd() { ++steps; }
+};
 
 /// Throws with the text unless it holds.
 void require(bool holds, const std::string& text);

@@ -49,7 +49,7 @@ void run_threads(int members, const std::function<void(int group_rank)>& body) {
 }
 
 /// A session per thread; none is closed before all are through.
-void run_session_threads(int members, SpinPolicy spinning, const SessionBody& body) {
+void run_session_threads(int members, SpinPolicy spinning, const std::function<void(ShmSession&)>& body) {
   const auto segment = prepared_segment(ShmSession::plan(members));
   const std::vector<ProcessIdentity> processes(members, own_process());
   std::vector<std::unique_ptr<ShmSession>> sessions;
