@@ -251,18 +251,19 @@ TEST(Joining, IsRefusedWhenTheFirstMemberGetsNoMemory) {
 TEST(Joining, IsRefusedWhenAnotherMemberCannotOpenTheMemory) {
   ForkExchange exchange(3);
   const auto outcomes = run_members(exchange, 3, [](const GroupMember& member, const StringExchange& strings) {
-    const StringExchange without_descriptors = [&](const std::string& own) {
-      const rlimit none{0, 0};
-      if (member.self.value == 1) ::setrlimit(RLIMIT_NOFILE, &none);
-      return strings(own);
+    int round = 0;
+    const StringExchange misled = [&](const std::string& own) {
+      auto all = strings(own);
+      if (++round == 2 && member.self.value == 1) all[0] = R"({"descriptor": 999, "token": 1})";
+      return all;
     };
-    const auto joined = ShmSession::join(member, {}, without_descriptors);
+    const auto joined = ShmSession::join(member, {}, misled);
     require(joined.session == nullptr, "joined");
     require(false, joined.refusal);
   });
   for (const auto& outcome : outcomes) {
     EXPECT_THAT(outcome.failure, AllOf(HasSubstr("group rank 1 (global rank 11): shared memory /proc/"),
-                                       HasSubstr("Too many open files")));
+                                       HasSubstr("/fd/999: No such file")));
   }
 }
 
