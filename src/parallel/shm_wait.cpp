@@ -42,7 +42,7 @@ void Signal::wake() {
 
 SpinPolicy SpinPolicy::for_host(bool oversubscribed) {
   if (oversubscribed) return {.tight = nanoseconds{0}, .yielding = microseconds{100}};
-  return {.tight = microseconds{50}, .yielding = microseconds{1000}};
+  return {.tight = microseconds{20}, .yielding = microseconds{1000}};
 }
 
 void detail::relax() {
