@@ -92,7 +92,7 @@ std::vector<std::string> child_environment(GlobalRank rank, int ranks, const std
   const auto added = child_launch_variables(rank, ranks, store_file);
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
-  for (const auto& [name, value] : added) variables.push_back(name + "=" + value);
+  for (const auto& [name, value] : added) variables.push_back(fmt::format("{}={}", name, value));
   return variables;
 }
 

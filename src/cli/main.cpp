@@ -19,12 +19,12 @@ GlobalRank rank_for_errors() {
   }
 }
 
-int run(int argc, char** argv) {
-  CLI::App app("Headway: LLM inference in which attention has a tensor-parallel group of its own", "headway");
-  app.set_version_flag("--version", HEADWAY_VERSION);
-  app.require_subcommand(1);
-  add_generate_command(app);
-  add_plan_command(app);
+int fail(const std::exception& error, int code) {
+  print_rank_error(error, rank_for_errors());
+  return code;
+}
+
+int run(CLI::App& app, int argc, char** argv) {
   try {
     app.parse(argc, argv);
     return kExitSuccess;
@@ -33,11 +33,20 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    print_rank_error(error, rank_for_errors());
-    return kExitUsage;
+    return fail(error, kExitUsage);
+  }
+}
+
+int run(int argc, char** argv) {
+  try {
+    CLI::App app("Headway: LLM inference in which attention has a tensor-parallel group of its own", "headway");
+    app.set_version_flag("--version", HEADWAY_VERSION);
+    app.require_subcommand(1);
+    add_generate_command(app);
+    add_plan_command(app);
+    return run(app, argc, argv);
   } catch (const std::exception& error) {
-    print_rank_error(error, rank_for_errors());
-    return exit_code_of(error);
+    return fail(error, exit_code_of(error));
   }
 }
 

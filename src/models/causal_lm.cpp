@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "headway/weights/torch_dtype.h"
+#include "headway/weights/weight_arena.h"
 
 namespace headway {
 namespace {
@@ -33,10 +34,13 @@ c10::ScalarType compute_dtype(const LoadOptions& options, const ModelConfig& con
 
 std::vector<KVCacheView> CausalLM::allocate_kv_cache(int64_t blocks, int64_t block_size) const {
   const std::vector<int64_t> shape{blocks, block_size, heads_.local_kv_heads(), config_.head_dim};
-  const auto options = at::TensorOptions(dtype()).device(device());
+  std::shared_ptr<WeightArena> arena;  // on the CPU: zeroes that take no memory before they are written
+  if (device().is_cpu()) arena = WeightArena::create(2 * config_.num_layers * WeightArena::footprint(shape, dtype()));
+  const auto half = [&] {
+    return arena ? arena->allocate(shape, dtype()) : at::zeros(shape, at::TensorOptions(dtype()).device(device()));
+  };
   std::vector<KVCacheView> caches;
-  for (int64_t i = 0; i < config_.num_layers; ++i)
-    caches.push_back({at::zeros(shape, options), at::zeros(shape, options)});
+  for (int64_t i = 0; i < config_.num_layers; ++i) caches.push_back({half(), half()});
   return caches;
 }
 

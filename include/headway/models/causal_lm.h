@@ -37,7 +37,8 @@ class CausalLM : public Module {
   const ModelConfig& config() const { return config_; }
   const HeadPartition& heads() const { return heads_; }  ///< what the KV cache is sized from
 
-  /// Allots the paged cache of every layer: [blocks, block_size, local_kv_heads, head_dim].
+  /// Allots the paged cache of every layer: [blocks, block_size, local_kv_heads, head_dim], zeroes. On the CPU a block
+  /// takes memory only once it is written.
   std::vector<KVCacheView> allocate_kv_cache(int64_t blocks, int64_t block_size) const;
 
   c10::ScalarType dtype() const { return any_weight().scalar_type(); }

@@ -1,10 +1,13 @@
 #include "headway/engine/llm_engine.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <map>
 #include <numeric>
 
+#include "engine/kv_cache_size.h"
 #include "engine/sampler.h"
 #include "headway/base/error.h"
 #include "support/fake_model.h"
@@ -188,6 +191,25 @@ TEST(LLMEngine, LimitsComeFromTheModelUnlessGiven) {
   options.max_model_len = 100;
   options.kv_blocks = 0;
   EXPECT_THROW(LLMEngine(model, *state, options), ArgumentError);
+}
+
+int64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST(LLMEngine, KvBlocksTakeMemoryOnlyWhenUsed) {
+  const auto state = ParallelState::single();
+  FakeModel model;
+  const int64_t before = resident_bytes();
+  LLMEngine engine(model, *state, options_of(1 << 20, 16, 4, 64));
+  engine.add_request(prompt_of(30), seeded(0, 0, 20));
+  run_to_end(engine);
+  const int64_t whole = (int64_t{1} << 20) * kv_block_bytes(model, 16);
+  EXPECT_GT(whole, 300 << 20);
+  EXPECT_LT(resident_bytes() - before, whole / 8);
 }
 
 TEST(LLMEngine, RopeScalingStretchesTheLongestSequence) {
