@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <thread>
 
@@ -144,6 +146,18 @@ void expect_all_well(const std::vector<Outcome>& outcomes) {
     EXPECT_EQ(outcomes[r].failure, "") << "group rank " << r;
     EXPECT_EQ(outcomes[r].signal, 0) << "group rank " << r;
   }
+}
+
+void all_reduce_ones(ShmSession& session, int64_t elements) {
+  std::vector<float> tensor(elements, 1.0f);
+  session.collectives().all_reduce(tensor.data(), elements, DType::F32);
+}
+
+std::vector<std::string> files_in_shared_memory_folder() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 }  // namespace headway::testing

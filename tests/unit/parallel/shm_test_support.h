@@ -68,4 +68,10 @@ void expect_all_well(const std::vector<Outcome>& outcomes);
 
 GroupMember member_of(int members, int group_rank);
 
+/// An all-reduce of fp32 ones.
+void all_reduce_ones(ShmSession& session, int64_t elements);
+
+/// What lies in /dev/shm, in alphabetical order.
+std::vector<std::string> files_in_shared_memory_folder();
+
 }  // namespace headway::testing
