@@ -2,55 +2,93 @@
 
 #include <algorithm>
 
+#include "kernels/cpu/simd/kernel_table.h"
+
 namespace headway::kernels::cpu {
 namespace {
 
-void plan_decode(AttentionPlan& plan, const AttentionBatch& batch, int64_t sequence, const HeadRun& run,
-                 int64_t window) {
-  const int64_t context = batch.context_lengths[sequence];
-  const int64_t token = batch.query_starts[sequence];
-  AttentionMerge merge = {.run = &run, .token = token, .partial_row = plan.partial_rows};
-  int64_t begin = std::max<int64_t>(0, context - window);
-  while (begin < context) {
-    const int64_t end = std::min(context, (begin / split_positions + 1) * split_positions);
-    plan.pieces.push_back({.sequence = sequence,
-                           .run = &run,
-                           .tokens = {token, token + 1},
-                           .positions = {begin, end},
-                           .partial_row = plan.partial_rows});
-    plan.partial_rows += run.q_heads.size();
-    plan.positions += end - begin;
-    ++merge.splits;
-    begin = end;
-  }
-  plan.merges.push_back(merge);
-}
+/// Plans the sequences of one batch, one after the other.
+class Planner {
+ public:
+  Planner(const AttentionBatch& batch, const std::vector<HeadRun>& runs, int64_t window, int64_t row_bytes)
+      : batch_(batch),
+        runs_(runs),
+        window_(window),
+        runs_per_piece_(std::max<int64_t>(1, decode_row_bytes / row_bytes)) {}
 
-void plan_prefill(AttentionPlan& plan, const AttentionBatch& batch, int64_t sequence, const HeadRun& run) {
-  const int64_t tokens = std::max<int64_t>(1, prefill_rows / run.q_heads.size());
-  const int64_t end = batch.query_starts[sequence + 1];
-  for (int64_t token = batch.query_starts[sequence]; token < end; token += tokens) {
-    const Range block = {token, std::min(end, token + tokens)};
-    plan.pieces.push_back({.sequence = sequence, .run = &run, .tokens = block});
-    plan.positions += batch.context_lengths[sequence];
-  }
-}
-
-}  // namespace
-
-AttentionPlan plan_attention(const AttentionBatch& batch, const std::vector<HeadRun>& runs, int64_t window) {
-  AttentionPlan plan;
-  for (int64_t sequence = 0; sequence < batch.num_sequences(); ++sequence) {
-    for (const HeadRun& run : runs) {
-      if (run.q_heads.empty()) continue;
-      if (batch.query_length(sequence) == 1) {
-        plan_decode(plan, batch, sequence, run, window);
+  AttentionPlan plan() {
+    for (int64_t sequence = 0; sequence < batch_.num_sequences(); ++sequence) {
+      if (batch_.query_length(sequence) == 1) {
+        plan_decode(sequence);
       } else {
-        plan_prefill(plan, batch, sequence, run);
+        plan_prefill(sequence);
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  void plan_decode(int64_t sequence) {
+    const int64_t run_count = static_cast<int64_t>(runs_.size());
+    for (int64_t run = 0; run < run_count; run += runs_per_piece_) {
+      plan_decode(sequence, {run, std::min(run_count, run + runs_per_piece_)});
+    }
+  }
+
+  void plan_decode(int64_t sequence, Range runs) {
+    const int64_t context = batch_.context_lengths[sequence];
+    const int64_t token = batch_.query_starts[sequence];
+    const Range q_heads = {runs_[runs.begin].q_heads.begin, runs_[runs.end - 1].q_heads.end};
+    if (q_heads.empty()) return;
+    AttentionMerge merge = {
+        .q_heads = q_heads, .token = token, .partial_row = plan_.partial_rows, .split_rows = q_heads.size()};
+    const int64_t split = split_positions(context);
+    int64_t begin = std::max<int64_t>(0, context - window_);
+    while (begin < context) {
+      const int64_t end = std::min(context, (begin / split + 1) * split);
+      plan_.pieces.push_back({.sequence = sequence,
+                              .runs = runs,
+                              .tokens = {token, token + 1},
+                              .positions = {begin, end},
+                              .partial_row = plan_.partial_rows});
+      plan_.partial_rows += q_heads.size();
+      plan_.positions += (end - begin) * runs.size();
+      ++merge.splits;
+      begin = end;
+    }
+    plan_.merges.push_back(merge);
+  }
+
+  void plan_prefill(int64_t sequence) {
+    const int64_t end = batch_.query_starts[sequence + 1];
+    for (int64_t run = 0; run < static_cast<int64_t>(runs_.size()); ++run) {
+      if (runs_[run].q_heads.empty()) continue;
+      const int64_t tokens = std::max<int64_t>(1, prefill_rows / runs_[run].q_heads.size());
+      for (int64_t token = batch_.query_starts[sequence]; token < end; token += tokens) {
+        plan_.pieces.push_back(
+            {.sequence = sequence, .runs = {run, run + 1}, .tokens = {token, std::min(end, token + tokens)}});
+        plan_.positions += batch_.context_lengths[sequence];
       }
     }
   }
-  return plan;
+
+  const AttentionBatch& batch_;
+  const std::vector<HeadRun>& runs_;
+  const int64_t window_;
+  const int64_t runs_per_piece_;
+  AttentionPlan plan_;
+};
+
+}  // namespace
+
+int64_t split_positions(int64_t context) {
+  const int64_t eighth = (context / 8 + simd::decode_tile - 1) / simd::decode_tile * simd::decode_tile;
+  return std::clamp<int64_t>(eighth, 128, 512);
+}
+
+AttentionPlan plan_attention(const AttentionBatch& batch, const std::vector<HeadRun>& runs, int64_t window,
+                             int64_t row_bytes) {
+  return Planner(batch, runs, window, row_bytes).plan();
 }
 
 }  // namespace headway::kernels::cpu

@@ -8,13 +8,14 @@
 
 namespace headway::kernels::cpu {
 
-/// A piece of attention that one thread does: the query heads of one run over
-///  - one new token of a sequence that has no others, against a split of its context (decode), or
-///  - a block of a sequence's new tokens, against all that they see (prefill).
+/// A piece of attention that one thread does:
+///  - one new token of a sequence that has no others, against a split of its context, for the query heads of a few runs
+///    whose K rows lie beside each other (decode), or
+///  - a block of a sequence's new tokens, against all that they see, for the query heads of one run (prefill).
 /// Pieces depend on the batch alone, not on the number of threads, so that results do not either.
 struct AttentionPiece {
   int64_t sequence = 0;
-  const HeadRun* run = nullptr;
+  Range runs;
   Range tokens;             ///< rows of q
   Range positions = {};     ///< decode: of the context; empty for prefill
   int64_t partial_row = 0;  ///< decode: where the partial results of its heads go, one row for each
@@ -22,10 +23,11 @@ struct AttentionPiece {
 
 /// The splits of one decoded token's context, whose partial results follow each other.
 struct AttentionMerge {
-  const HeadRun* run = nullptr;
+  Range q_heads;
   int64_t token = 0;
   int64_t partial_row = 0;
   int64_t splits = 0;
+  int64_t split_rows = 0;  ///< partial rows from a split to the next
 };
 
 struct AttentionPlan {
@@ -35,11 +37,16 @@ struct AttentionPlan {
   int64_t positions = 0;  ///< K rows that the pieces read in all: how much work it is
 };
 
-/// Positions of a split, and rows (heads of tokens) of a prefill piece.
-inline constexpr int64_t split_positions = 256;
+/// Positions of a split of a context: an eighth of it, between 128 and 512.
+int64_t split_positions(int64_t context);
+
+/// Bytes of K rows that a decode piece reads side by side, and rows (heads of tokens) of a
+/// prefill piece.
+inline constexpr int64_t decode_row_bytes = 256;
 inline constexpr int64_t prefill_rows = 256;
 
-/// `window`: positions that a token sees, itself included.
-AttentionPlan plan_attention(const AttentionBatch& batch, const std::vector<HeadRun>& runs, int64_t window);
+/// `window`: positions that a token sees, itself included; `row_bytes`: of one K row of one head.
+AttentionPlan plan_attention(const AttentionBatch& batch, const std::vector<HeadRun>& runs, int64_t window,
+                             int64_t row_bytes);
 
 }  // namespace headway::kernels::cpu

@@ -19,23 +19,25 @@ constexpr int64_t least_shared_positions = 64;
 class PagedAttention {
  public:
   PagedAttention(const at::Tensor& q, const KVCacheView& cache, const AttentionBatch& batch,
-                 const AttentionOptions& options)
+                 const std::vector<HeadRun>& runs, const AttentionOptions& options)
       : kernels_(kernels_for(q.scalar_type())),
         q_(q),
         output_(at::empty(q.sizes(), q.options())),
         cache_(cache),
         batch_(batch),
+        runs_(runs),
         scale_(static_cast<float>(options.scale)),
         window_(options.sliding_window.value_or(std::numeric_limits<int64_t>::max() / 2)),
         head_dim_(q.size(2)) {}
 
-  at::Tensor run(const std::vector<HeadRun>& runs) {
-    const AttentionPlan plan = plan_attention(batch_, runs, window_);
+  at::Tensor run() {
+    const AttentionPlan plan =
+        plan_attention(batch_, runs_, window_, head_dim_ * static_cast<int64_t>(q_.element_size()));
     thread_local Scratch scratch;
-    const int64_t row_floats = simd::padded(head_dim_);
-    largest_ = scratch.floats(2 * simd::padded(plan.partial_rows) + plan.partial_rows * row_floats);
-    sum_ = largest_ + simd::padded(plan.partial_rows);
-    weighted_ = sum_ + simd::padded(plan.partial_rows);
+    const int64_t rows = simd::padded(plan.partial_rows);
+    largest_ = scratch.floats(rows * (2 + simd::padded(head_dim_)));
+    sum_ = largest_ + rows;
+    weighted_ = sum_ + rows;
     const bool shared = plan.positions > least_shared_positions;
     for_each(shared, plan.pieces,
              [&](const AttentionPiece& piece) { piece.positions.empty() ? prefill(piece) : decode(piece); });
@@ -59,10 +61,9 @@ class PagedAttention {
     });
   }
 
-  simd::CachedHead cached_head(const AttentionPiece& piece) const {
-    const int64_t offset = piece.run->kv_head * head_dim_;
-    return {.keys = element_at(cache_.keys, offset),
-            .values = element_at(cache_.values, offset),
+  simd::CachedContext cached_context(const AttentionPiece& piece) const {
+    return {.keys = cache_.keys.const_data_ptr(),
+            .values = cache_.values.const_data_ptr(),
             .blocks = batch_.block_tables[piece.sequence].data(),
             .block_size = cache_.block_size(),
             .slot_stride = cache_.keys.size(2) * head_dim_,
@@ -75,51 +76,54 @@ class PagedAttention {
   }
 
   void decode(const AttentionPiece& piece) const {
-    const HeadRun& run = *piece.run;
-    simd::DecodeCall call = {.cache = cached_head(piece),
-                             .q = element_at(q_, q_offset(piece.tokens.begin, run.q_heads.begin)),
-                             .q_stride = q_.stride(1),
-                             .heads = run.q_heads.size(),
-                             .scale = scale_,
-                             .begin = piece.positions.begin,
-                             .end = piece.positions.end,
-                             .largest = largest_ + piece.partial_row,
-                             .sum = sum_ + piece.partial_row,
-                             .weighted = weighted_ + piece.partial_row * simd::padded(head_dim_)};
-    if (!kernels_.linear_takes_elements) {
-      thread_local Scratch scratch;
-      float* q = scratch.floats(call.heads * head_dim_);
-      for (int64_t head = 0; head < call.heads; ++head) {
-        kernels_.to_float(element_at(q_, q_offset(piece.tokens.begin, run.q_heads.begin + head)), q + head * head_dim_,
-                          head_dim_);
-      }
-      call.q = q;
-      call.q_stride = head_dim_;
+    const int64_t first_head = runs_[piece.runs.begin].q_heads.begin;
+    const int64_t heads = runs_[piece.runs.end - 1].q_heads.end - first_head;
+    const int64_t packed_floats = simd::packed_floats(1, head_dim_);
+    thread_local Scratch scratch;
+    float* packed = scratch.floats(heads * packed_floats);
+    std::vector<simd::DecodeRun> runs;
+    for (int64_t i = piece.runs.begin; i < piece.runs.end; ++i) {
+      const Range q_heads = runs_[i].q_heads;
+      const int64_t row = piece.partial_row + q_heads.begin - first_head;
+      float* packed_q = packed + (q_heads.begin - first_head) * packed_floats;
+      kernels_.pack_heads(element_at(q_, q_offset(piece.tokens.begin, q_heads.begin)), q_.stride(1), q_heads.size(),
+                          head_dim_, packed_q);
+      runs.push_back({.offset = runs_[i].kv_head * head_dim_,
+                      .packed_q = packed_q,
+                      .heads = q_heads.size(),
+                      .largest = largest_ + row,
+                      .sum = sum_ + row,
+                      .weighted = weighted_ + row * simd::padded(head_dim_)});
     }
-    kernels_.attend_decode(call);
+    kernels_.attend_decode({.cache = cached_context(piece),
+                            .runs = runs.data(),
+                            .run_count = piece.runs.size(),
+                            .scale = scale_,
+                            .begin = piece.positions.begin,
+                            .end = piece.positions.end});
   }
 
   void merge(const AttentionMerge& part) const {
-    const HeadRun& run = *part.run;
-    for (int64_t head = 0; head < run.q_heads.size(); ++head) {
+    for (int64_t head = 0; head < part.q_heads.size(); ++head) {
       const int64_t row = part.partial_row + head;
       kernels_.merge_splits(
           {.largest = largest_ + row,
            .sum = sum_ + row,
            .weighted = weighted_ + row * simd::padded(head_dim_),
            .splits = part.splits,
-           .row_stride = run.q_heads.size(),
+           .row_stride = part.split_rows,
            .head_dim = head_dim_,
-           .output = mutable_element_at(output_, output_offset(part.token, run.q_heads.begin + head))});
+           .output = mutable_element_at(output_, output_offset(part.token, part.q_heads.begin + head))});
     }
   }
 
   void prefill(const AttentionPiece& piece) const {
-    const HeadRun& run = *piece.run;
+    const HeadRun& run = runs_[piece.runs.begin];
     const int64_t new_tokens_after = batch_.query_starts[piece.sequence + 1] - piece.tokens.begin;
     thread_local Scratch scratch;
     kernels_.attend_prefill(
-        {.cache = cached_head(piece),
+        {.cache = cached_context(piece),
+         .offset = run.kv_head * head_dim_,
          .q = element_at(q_, q_offset(piece.tokens.begin, run.q_heads.begin)),
          .q_token_stride = q_.stride(0),
          .q_head_stride = q_.stride(1),
@@ -139,6 +143,7 @@ class PagedAttention {
   const at::Tensor output_;
   const KVCacheView& cache_;
   const AttentionBatch& batch_;
+  const std::vector<HeadRun>& runs_;
   const float scale_;
   const int64_t window_;
   const int64_t head_dim_;
@@ -151,7 +156,7 @@ class PagedAttention {
 
 at::Tensor paged_attention(const at::Tensor& q, const KVCacheView& cache, const AttentionBatch& batch,
                            const std::vector<HeadRun>& runs, const AttentionOptions& options) {
-  return PagedAttention(with_dense_rows(q), cache, batch, options).run(runs);
+  return PagedAttention(with_dense_rows(q), cache, batch, runs, options).run();
 }
 
 }  // namespace headway::kernels::cpu

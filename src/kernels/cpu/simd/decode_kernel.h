@@ -12,34 +12,87 @@ namespace {
 template <class Dot>
 class DecodeKernel {
  public:
-  using V = typename Dot::Vector;
-  using T = typename Dot::Row;
-  using Input = typename Dot::Input;
-  using Reg = typename V::Reg;
+  /// In groups, as they are worked on.
+  static void pack(const void* q, int64_t stride, int64_t heads, int64_t head_dim, void* packed) {
+    for (int64_t h = 0; h < heads; h += group) {
+      pack_inputs<Dot>(static_cast<const T*>(q) + h * stride, stride, heads - h < group ? heads - h : group, head_dim,
+                       score_inputs, static_cast<Input*>(packed) + h * steps_of<Dot>(head_dim) * Dot::step);
+    }
+  }
 
   static void run(const DecodeCall& call) {
-    for (int64_t h = 0; h < call.heads; ++h) {
-      call.largest[h] = -__builtin_inff();
-      call.sum[h] = 0;
-    }
-    for (int64_t i = 0; i < call.heads * padded(call.cache.head_dim); ++i) call.weighted[i] = 0;
-    CachedRows<T> rows[2];
+    for (int64_t i = 0; i < call.run_count; ++i) clear(call.runs[i], call.cache.head_dim);
+    Slots slots[2];
     int current = 0;
-    rows[current].find(call.cache, call.begin, end_of(call, call.begin));
+    slots[current].find(call.cache, call.begin, end_of(call, call.begin));
+    prefetch_of(call, slots[current], 1).step();
     for (int64_t begin = call.begin; begin < call.end; begin = end_of(call, begin), current = 1 - current) {
       const int64_t end = end_of(call, begin);
-      const bool last = end == call.end;
-      if (!last) rows[1 - current].find(call.cache, end, end_of(call, end));
-      for (int64_t h = 0; h < call.heads; h += group) {
-        const int64_t heads = call.heads - h < group ? call.heads - h : group;
-        run_tile(call, rows[current], last || h > 0 ? nullptr : &rows[1 - current], end - begin, h, heads);
+      Prefetch prefetch;
+      if (end < call.end) {
+        slots[1 - current].find(call.cache, end, end_of(call, end));
+        prefetch = prefetch_of(call, slots[1 - current], steps_of_tile(call, end - begin));
+      }
+      for (int64_t i = 0; i < call.run_count; ++i) {
+        for (int64_t h = 0; h < call.runs[i].heads; h += group) {
+          const int64_t heads = call.runs[i].heads - h < group ? call.runs[i].heads - h : group;
+          DecodeKernel(call, call.runs[i], h, heads, slots[current], end - begin, prefetch).run_tile();
+        }
       }
     }
   }
 
  private:
-  static constexpr int64_t group = 8;  ///< heads at once
-  static constexpr int64_t tile = attention_tile;
+  using V = typename Dot::Vector;
+  using T = typename Dot::Row;
+  using Input = typename Dot::Input;
+  using Reg = typename V::Reg;
+  using Values = typename Dot::Values;
+  using Weight = typename Values::Weight;
+  static constexpr int64_t tile = decode_tile;
+  using Slots = SlotPointers<T, tile>;
+  using Prefetch = RowPrefetch<V, T, tile>;
+  static constexpr int64_t group = 8;                            ///< heads at once
+  static constexpr int score_inputs = V::width / 4 > 2 ? 4 : 2;  ///< heads of a tile of scores, with four positions
+
+  DecodeKernel(const DecodeCall& call, const DecodeRun& run, int64_t first_head, int64_t heads, const Slots& slots,
+               int64_t positions, Prefetch& prefetch)
+      : run_(run),
+        head_dim_(call.cache.head_dim),
+        scale_(call.scale),
+        first_head_(first_head),
+        heads_(heads),
+        slots_(slots),
+        positions_(positions),
+        prefetch_(prefetch) {}
+
+  /// How often the work on a tile calls Prefetch::step.
+  static int64_t steps_of_tile(const DecodeCall& call, int64_t positions) {
+    int64_t steps = 0;
+    for (int64_t i = 0; i < call.run_count; ++i) {
+      for (int64_t h = 0; h < call.runs[i].heads; h += group) {
+        const int64_t heads = call.runs[i].heads - h < group ? call.runs[i].heads - h : group;
+        steps += InputTiles(heads, score_inputs).tiles * ((positions + 3) / 4) +
+                 (heads + 3) / 4 * ((positions + Values::positions_per_step - 1) / Values::positions_per_step);
+      }
+    }
+    return steps;
+  }
+
+  /// Of the rows of all runs in a tile.
+  static Prefetch prefetch_of(const DecodeCall& call, const Slots& slots, int64_t steps) {
+    const int64_t offset = call.runs[0].offset;
+    const int64_t elements = call.runs[call.run_count - 1].offset + call.cache.head_dim - offset;
+    return Prefetch(slots, offset, elements, steps);
+  }
+
+  static void clear(const DecodeRun& run, int64_t head_dim) {
+    for (int64_t h = 0; h < run.heads; ++h) {
+      run.largest[h] = -__builtin_inff();
+      run.sum[h] = 0;
+    }
+    for (int64_t i = 0; i < run.heads * padded(head_dim); ++i) run.weighted[i] = 0;
+  }
 
   /// Tiles end at whole multiples of their size, wherever the first one begins.
   static int64_t end_of(const DecodeCall& call, int64_t begin) {
@@ -47,144 +100,115 @@ class DecodeKernel {
     return end < call.end ? end : call.end;
   }
 
-  static void run_tile(const DecodeCall& call, const CachedRows<T>& rows, const CachedRows<T>* next, int64_t positions,
-                       int64_t first_head, int64_t heads) {
-    alignas(64) float scores[group * tile];
-    score(call, rows, next, positions, first_head, heads, scores);
-    Reg factors[group];
-    for (int64_t h = 0; h < heads; ++h) {
-      factors[h] = soften(scores + h * tile, positions, call.largest[first_head + h], call.sum[first_head + h]);
-    }
-    float* weighted = call.weighted + first_head * padded(call.cache.head_dim);
-    add_values(call.cache.head_dim, rows, next, positions, heads, scores, factors, weighted);
-  }
-
-  static void score(const DecodeCall& call, const CachedRows<T>& rows, const CachedRows<T>* next, int64_t positions,
-                    int64_t first_head, int64_t heads, float* scores) {
-    const Input* q[group];
-    for (int64_t h = 0; h < heads; ++h) q[h] = static_cast<const Input*>(call.q) + (first_head + h) * call.q_stride;
-    for (int64_t t = 0; t < positions; t += 4) {
-      Reg sums[group * 4 + V::width];
-      for (int64_t i = 0; i < heads * 4; ++i) sums[i] = V::zero();
-      const T* const* ahead = next == nullptr ? nullptr : next->keys + t;
-      score_heads(rows.keys + t, q, call.cache.head_dim, heads, ahead, sums);
-      float values[group * 4 + V::width];
-      reduce_sums<V>(sums, static_cast<int>(heads * 4), values);
-      for (int64_t h = 0; h < heads; ++h) {
-        for (int64_t i = 0; i < 4; ++i) scores[h * tile + t + i] = values[h * 4 + i] * call.scale;
+  void run_tile() {
+    score();
+    soften();
+    for (int64_t h = 0; h < heads_; h += 4) {
+      switch (heads_ - h) {
+        case 1:
+          add_values<1>(h);
+          break;
+        case 2:
+          add_values<2>(h);
+          break;
+        case 3:
+          add_values<3>(h);
+          break;
+        default:
+          add_values<4>(h);
       }
     }
-    for (int64_t h = 0; h < heads; ++h) {
-      for (int64_t t = positions; t < tile; ++t) scores[h * tile + t] = -__builtin_inff();
-    }
   }
 
-  static void score_heads(const T* const* keys, const Input* const* q, int64_t head_dim, int64_t heads,
-                          const T* const* next, Reg* sums) {
-    constexpr int most = V::dot_inputs;
-    int64_t h = 0;
-    for (; h + most <= heads; h += most) {
-      accumulate_dots<Dot, 4, most>(keys, q + h, 0, head_dim, h == 0 ? next : nullptr, sums + h * 4);
-    }
-    for (; h < heads; ++h) {
-      accumulate_dots<Dot, 4, 1>(keys, q + h, 0, head_dim, h == 0 ? next : nullptr, sums + h * 4);
-    }
-  }
-
-  /// Scores become exp(score - largest); returns by what sums of earlier tiles must be multiplied.
-  static Reg soften(float* scores, int64_t positions, float& largest, float& sum) {
-    Reg most = V::set1(largest);
-    for (int64_t t = 0; t < positions; t += V::width) most = V::max(V::load(scores + t), most);
-    const float new_largest = V::reduce_max(most);
-    const Reg factor = exponential<V>(V::set1(largest - new_largest));
-    Reg total = V::zero();
-    for (int64_t t = 0; t < positions; t += V::width) {
-      const Reg weight = exponential<V>(V::sub(V::load(scores + t), V::set1(new_largest)));
-      V::store(scores + t, weight);
-      total = V::add(total, weight);
-    }
-    float factors[V::width];
-    V::store(factors, factor);
-    sum = sum * factors[0] + V::reduce_add(total);
-    largest = new_largest;
-    return factor;
-  }
-
-  static void add_values(int64_t head_dim, const CachedRows<T>& rows, const CachedRows<T>* next, int64_t positions,
-                         int64_t heads, const float* weights, const Reg* factors, float* weighted) {
-    constexpr int wide = V::outer_vectors;
-    for (int64_t d = 0; d < head_dim;) {
-      const int64_t left = head_dim - d;
-      const int vectors = left >= wide * V::width ? wide : 1;
-      for (int64_t h = 0; h < heads; h += 4) {
-        const int64_t n = heads - h < 4 ? heads - h : 4;
-        const CachedRows<T>* ahead = h == 0 ? next : nullptr;
-        const float* w = weights + h * tile;
-        float* out = weighted + h * padded(head_dim) + d;
-        if (vectors == wide) {
-          add_values_of<wide>(n, d, head_dim, rows, ahead, positions, w, factors + h, out);
-        } else {
-          add_values_of<1>(n, d, head_dim, rows, ahead, positions, w, factors + h, out);
-        }
+  void score() {
+    const int64_t packed_head = steps_of<Dot>(head_dim_) * Dot::step;
+    const Input* q = static_cast<const Input*>(run_.packed_q) + first_head_ * packed_head;
+    const InputTiles tiles(heads_, score_inputs);
+    int64_t begin = 0;
+    for (int64_t i = 0; i < tiles.tiles; ++i) {
+      const int64_t end = tiles.begin(i + 1);
+      for (int64_t t = 0; t < positions_; t += 4) {
+        prefetch_.step();
+        score_tile<score_inputs>(q + begin * packed_head, end - begin, t, scores_ + begin * tile + t);
       }
-      d += vectors * V::width;
+      begin = end;
+    }
+    for (int64_t h = 0; h < heads_; ++h) {
+      for (int64_t t = positions_; t < tile; ++t) scores_[h * tile + t] = -__builtin_inff();
     }
   }
 
-  template <int N>
-  static void add_values_of(int64_t heads, int64_t d, int64_t head_dim, const CachedRows<T>& rows,
-                            const CachedRows<T>* next, int64_t positions, const float* weights, const Reg* factors,
-                            float* weighted) {
-    switch (heads) {
-      case 1:
-        return accumulate<1, N>(d, head_dim, rows, next, positions, weights, factors, weighted);
-      case 2:
-        return accumulate<2, N>(d, head_dim, rows, next, positions, weights, factors, weighted);
-      case 3:
-        return accumulate<3, N>(d, head_dim, rows, next, positions, weights, factors, weighted);
-      default:
-        return accumulate<4, N>(d, head_dim, rows, next, positions, weights, factors, weighted);
+  /// q . k of `heads` <= M heads at four positions.
+  template <int M>
+  void score_tile(const Input* q, int64_t heads, int64_t t, float* scores) const {
+    if constexpr (M > 1) {
+      if (heads < M) return score_tile<M - 1>(q, heads, t, scores);
+    }
+    const T* keys[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) keys[i] = slots_.keys()[t + i] + run_.offset;
+    Reg sums[whole_vectors<V>(4 * M)];
+#pragma GCC unroll 16
+    for (int i = 0; i < 4 * M; ++i) sums[i] = V::zero();
+    accumulate_dots<Dot, 4, M>(keys, q, head_dim_, nullptr, 0, sums);
+    float values[whole_vectors<V>(4 * M)];
+    reduce_sums<V, 4 * M>(sums, values);
+#pragma GCC unroll 4
+    for (int m = 0; m < M; ++m) __builtin_memcpy(scores + m * tile, values + m * 4, 4 * sizeof(float));
+  }
+
+  /// Weights become exp(scale * score - largest); factors, by what sums of earlier tiles must be multiplied.
+  void soften() {
+    float* largest = run_.largest + first_head_;
+    float* sum = run_.sum + first_head_;
+    float change[padded(group)] = {};
+    for (int64_t h = 0; h < heads_; ++h) {
+      Reg most = V::set1(largest[h]);
+#pragma GCC unroll 8
+      for (int64_t t = 0; t < tile; t += V::width) most = V::max(scaled_score(h, t), most);
+      const float new_largest = V::reduce_max(most);
+      change[h] = largest[h] - new_largest;
+      largest[h] = new_largest;
+    }
+    for (int64_t h = 0; h < heads_; h += V::width) V::store(change + h, exponential<V>(V::load(change + h)));
+    for (int64_t h = 0; h < heads_; ++h) {
+      Reg total = V::zero();
+#pragma GCC unroll 8
+      for (int64_t t = 0; t < tile; t += V::width) {
+        Weight* weights = weights_ + h * tile + t;
+        V::store(weights, exponential<V>(V::sub(scaled_score(h, t), V::set1(largest[h]))));
+        total = V::add(total, V::load(weights));
+      }
+      factors_[h] = V::set1(change[h]);
+      sum[h] = sum[h] * change[h] + V::reduce_add(total);
     }
   }
 
-  /// weighted = weighted * factor + weights x values, for H heads and N vectors from dimension d on.
-  template <int H, int N>
-  static void accumulate(int64_t d, int64_t head_dim, const CachedRows<T>& rows, const CachedRows<T>* next,
-                         int64_t positions, const float* weights, const Reg* factors, float* weighted) {
-    const int64_t stride = padded(head_dim);
-    Reg sum[H][N];
-#pragma GCC unroll 4
-    for (int h = 0; h < H; ++h) {
-#pragma GCC unroll 4
-      for (int n = 0; n < N; ++n) sum[h][n] = V::mul(V::load(weighted + h * stride + n * V::width), factors[h]);
-    }
-    const bool partial = head_dim - d < V::width;
-    for (int64_t t = 0; t < positions; ++t) {
-      if (next != nullptr) {
-#pragma GCC unroll 4
-        for (int element = 0; element < N * V::width; element += 64 / sizeof(T)) {
-          V::prefetch(next->values[t] + d + element);
-        }
-      }
-      Reg value[N];
-#pragma GCC unroll 4
-      for (int n = 0; n < N; ++n) {
-        value[n] = partial ? V::load_partial(rows.values[t] + d, static_cast<int>(head_dim - d))
-                           : V::load(rows.values[t] + d + n * V::width);
-      }
-#pragma GCC unroll 4
-      for (int h = 0; h < H; ++h) {
-        const Reg weight = V::set1(weights[h * tile + t]);
-#pragma GCC unroll 4
-        for (int n = 0; n < N; ++n) sum[h][n] = V::multiply_add(weight, value[n], sum[h][n]);
-      }
-    }
-#pragma GCC unroll 4
-    for (int h = 0; h < H; ++h) {
-#pragma GCC unroll 4
-      for (int n = 0; n < N; ++n) V::store(weighted + h * stride + n * V::width, sum[h][n]);
-    }
+  Reg scaled_score(int64_t h, int64_t t) const {
+    return V::mul(V::load(scores_ + h * tile + t), V::set1(scale_));
   }
+
+  template <int H>
+  void add_values(int64_t h) {
+    Prefetch prefetch = prefetch_;  // in registers for the loop
+    const int64_t stride = padded(head_dim_);
+    Values::template accumulate<H>(slots_.values(), run_.offset, head_dim_, positions_, weights_ + h * tile, tile,
+                                   factors_ + h, run_.weighted + (first_head_ + h) * stride, stride,
+                                   [&] { prefetch.step(); });
+    prefetch_ = prefetch;
+  }
+
+  const DecodeRun& run_;
+  const int64_t head_dim_;
+  const float scale_;
+  const int64_t first_head_;
+  const int64_t heads_;
+  const Slots& slots_;
+  const int64_t positions_;
+  Prefetch& prefetch_;
+  alignas(64) float scores_[group * tile];
+  alignas(64) Weight weights_[group * tile];
+  Reg factors_[group];
 };
 
 }  // namespace

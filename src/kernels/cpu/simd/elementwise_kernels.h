@@ -11,13 +11,6 @@ template <class V, typename T>
 struct Elementwise {
   using Reg = typename V::Reg;
 
-  static void to_float(const void* from, float* to, int64_t n) {
-    const T* source = static_cast<const T*>(from);
-    for_each_vector(
-        n, [&](int64_t i) { V::store(to + i, V::load(source + i)); },
-        [&](int64_t i, int count) { V::store_partial(to + i, V::load_partial(source + i, count), count); });
-  }
-
   static void rms_norm(const void* x, void* residual, const void* weight, void* y, int64_t n, float eps) {
     const T* input = static_cast<const T*>(x);
     if (residual != nullptr) {

@@ -6,40 +6,49 @@
 // the drivers in cpu/*.cpp know which.
 namespace headway::kernels::simd {
 
+/// Most tokens of a LinearCall.
+inline constexpr int64_t most_linear_tokens = 64;
+
 /// y = x W^T (+ bias) for a few tokens.
 struct LinearCall {
   const void* weight;  ///< [out, in], dense
   int64_t in;
-  const void* inputs;  ///< tokens rows of `in` elements: fp32, or the weight's type if `linear_takes_elements`
-  int64_t input_stride;
+  const void* packed;  ///< the inputs, from `pack_inputs`
   int64_t tokens;
   const void* bias;  ///< [out] or null
   void* output;      ///< tokens rows of the weight's type
   int64_t output_stride;
+  bool prefetch;  ///< ask for weights ahead even with few tokens
 };
 
-/// The K and V rows of one KV head of one sequence in the paged cache.
-struct CachedHead {
-  const void* keys;  ///< the head's row of slot 0
+/// One sequence's K and V rows in the paged cache.
+struct CachedContext {
+  const void* keys;  ///< slot 0 of the cache
   const void* values;
   const int32_t* blocks;
   int64_t block_size;
-  int64_t slot_stride;  ///< elements from a slot's row to the next slot's
+  int64_t slot_stride;  ///< elements from a slot to the next one
   int64_t head_dim;
 };
 
-/// One new token of a sequence against positions [begin, end) of its context, for the query heads of one KV head.
-struct DecodeCall {
-  CachedHead cache;
-  const void* q;  ///< `heads` rows: fp32, or the cache's type if `linear_takes_elements`
-  int64_t q_stride;
+/// The query heads of one token that read one KV head, and where their partial results go.
+struct DecodeRun {
+  int64_t offset;        ///< elements from a slot's beginning to the KV head's row
+  const void* packed_q;  ///< its heads, from `pack_heads`
   int64_t heads;
-  float scale;
-  int64_t begin;
-  int64_t end;
   float* largest;   ///< [heads] largest score
   float* sum;       ///< [heads] sum of exp(score - largest)
   float* weighted;  ///< [heads, padded(head_dim)] sum of exp(score - largest) * value
+};
+
+/// One new token of a sequence against positions [begin, end) of its context.
+struct DecodeCall {
+  CachedContext cache;
+  const DecodeRun* runs;
+  int64_t run_count;
+  float scale;
+  int64_t begin;
+  int64_t end;
 };
 
 /// The partial results of one head over the splits of a context: rows `row_stride` apart.
@@ -55,8 +64,9 @@ struct MergeCall {
 
 /// New tokens of a sequence against all that each may see, for the query heads of one KV head.
 struct PrefillCall {
-  CachedHead cache;
-  const void* q;  ///< element [token, head, d] at token * q_token_stride + head * q_head_stride + d
+  CachedContext cache;
+  int64_t offset;  ///< elements from a slot's beginning to the KV head's row
+  const void* q;   ///< element [token, head, d] at token * q_token_stride + head * q_head_stride + d
   int64_t q_token_stride;
   int64_t q_head_stride;
   void* output;  ///< [token, head, d] with strides of its own
@@ -72,13 +82,15 @@ struct PrefillCall {
 
 /// The kernels of one element type under one instruction set.
 struct KernelTable {
-  bool linear_takes_elements;  ///< dot products read inputs of the element type, not fp32
+  /// Packs `tokens` inputs of `in` elements, `stride` elements apart, as `linear` wants them.
+  void (*pack_inputs)(const void* x, int64_t stride, int64_t tokens, int64_t in, void* packed);
   void (*linear)(const LinearCall& call, int64_t out_begin, int64_t out_end);
-  void (*to_float)(const void* from, float* to, int64_t n);
   /// y = x * rsqrt(mean(x^2) + eps) * weight; with a residual, first residual += x and then of the residual.
   void (*rms_norm)(const void* x, void* residual, const void* weight, void* y, int64_t n, float eps);
   void (*silu_and_mul)(const void* gate, const void* up, void* y, int64_t n);
   void (*rotate_head)(void* head, const float* cos, const float* sin, int64_t half);
+  /// Packs `heads` queries as `attend_decode` wants them.
+  void (*pack_heads)(const void* q, int64_t stride, int64_t heads, int64_t head_dim, void* packed);
   void (*attend_decode)(const DecodeCall& call);
   void (*merge_splits)(const MergeCall& call);
   void (*attend_prefill)(const PrefillCall& call);
@@ -101,8 +113,15 @@ constexpr int64_t padded(int64_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
-/// Positions that attention takes at once.
+/// Floats of room for `count` packed inputs of n elements, under every instruction set.
+constexpr int64_t packed_floats(int64_t count, int64_t n) {
+  return count * ((n + 31) / 32 * 32);
+}
+
+/// Positions that prefill attention takes at once, and those that decode attention does: its next tile is on the way
+/// to the first-level cache while this one is there.
 inline constexpr int64_t attention_tile = 64;
+inline constexpr int64_t decode_tile = 32;
 
 /// Rows of queries and of weighted sums, largest score and sum of each row, and a tile of keys and one of values.
 constexpr int64_t prefill_scratch_floats(int64_t rows, int64_t head_dim) {

@@ -6,78 +6,151 @@
 namespace headway::kernels::simd {
 namespace {
 
-/// Weight rows are streamed once, four at a time, against all tokens of a group; between, a chunk of them stays in the
-/// first-level cache.
+/// Weights are read once, a few rows at a time against all tokens. Those few rows are not neighbours: each begins a
+/// part of the range of its own, so that every part is read as one long sequence, which is what prefetchers follow
+/// best. With many tokens the inputs outgrow the first-level cache: a chunk of them then serves a block of rows.
 template <class Dot>
 class LinearKernel {
  public:
-  using V = typename Dot::Vector;
-  using T = typename Dot::Row;
-  using Input = typename Dot::Input;
-
   static void run(const LinearCall& call, int64_t out_begin, int64_t out_end) {
-    for (int64_t token = 0; token < call.tokens; token += group) {
-      const int64_t tokens = call.tokens - token < group ? call.tokens - token : group;
-      int64_t row = out_begin;
-      for (; row + 4 <= out_end; row += 4) run_rows<4>(call, row, token, tokens);
-      for (; row < out_end; ++row) run_rows<1>(call, row, token, tokens);
+    LinearKernel kernel(call);
+    if (V::dot_rows(kernel.largest_tile()) == 4) {
+      kernel.template run_range<4>(out_begin, out_end);
+    } else {
+      kernel.template run_range<3>(out_begin, out_end);
     }
+  }
+
+  static void pack(const void* x, int64_t stride, int64_t tokens, int64_t in, void* packed) {
+    pack_inputs<Dot>(static_cast<const T*>(x), stride, tokens, in, most_inputs, static_cast<Input*>(packed));
   }
 
  private:
-  static constexpr int64_t group = 32;                ///< tokens
-  static constexpr int64_t chunk = 2048 / sizeof(T);  ///< elements of each row
+  using V = typename Dot::Vector;
+  using T = typename Dot::Row;
+  using Input = typename Dot::Input;
+  using Reg = typename V::Reg;
+  static constexpr int most_inputs = V::dot_inputs;
+  static constexpr int64_t most_block = 8;  ///< rows of a part that share a chunk of the inputs
 
-  template <int R>
-  static void run_rows(const LinearCall& call, int64_t row, int64_t token, int64_t tokens) {
-    const T* rows[R];
-    for (int r = 0; r < R; ++r) rows[r] = static_cast<const T*>(call.weight) + (row + r) * call.in;
-    const Input* inputs[group];
-    for (int64_t m = 0; m < tokens; ++m) {
-      inputs[m] = static_cast<const Input*>(call.inputs) + (token + m) * call.input_stride;
-    }
-    typename V::Reg sums[group * R + V::width];
-    for (int64_t i = 0; i < tokens * R; ++i) sums[i] = V::zero();
-    for (int64_t begin = 0; begin < call.in; begin += chunk) {
-      const bool last = begin + chunk >= call.in;
-      const int64_t end = last ? call.in : begin + chunk;
-      const T* next[R];
-      for (int r = 0; r < R; ++r) next[r] = last ? rows[r] + R * call.in : rows[r] + end;
-      run_chunk<R>(rows, inputs, begin, end, next, tokens, sums);
-    }
-    store<R>(call, row, token, tokens, sums);
+  /// Elements [begin, end) of the weight rows `row` + i of every part.
+  struct Chunk {
+    int64_t begin;
+    int64_t end;
+    bool first;
+    bool last;
+  };
+
+  explicit LinearKernel(const LinearCall& call) : call_(call), tiles_(call.tokens, most_inputs) {
+    const bool fits = call.in <= 1024 || call.tokens <= 2;
+    chunk_ = fits ? call.in : call.tokens <= 8 ? 1024 : call.tokens <= 16 ? 512 : 256;
+    block_ = fits ? 1 : most_tokens / call.tokens;
+    if (block_ > most_block) block_ = most_block;
+    prefetch_ = call.tokens > 2 || call.prefetch;
+    next_bytes_ = (64 + tiles_.tiles - 1) / tiles_.tiles;
+    for (int64_t tile = 0; tile <= tiles_.tiles; ++tile) tile_begin_[tile] = tiles_.begin(tile);
   }
 
+  int largest_tile() const { return static_cast<int>((tiles_.inputs + tiles_.tiles - 1) / tiles_.tiles); }
+
   template <int R>
-  static void run_chunk(const T* const* rows, const Input* const* inputs, int64_t begin, int64_t end,
-                        const T* const* next, int64_t tokens, typename V::Reg* sums) {
-    constexpr int most = V::dot_inputs;
-    int64_t m = 0;
-    for (; m + most <= tokens; m += most) {
-      accumulate_dots<Dot, R, most>(rows, inputs + m, begin, end, m == 0 ? next : nullptr, sums + m * R);
+  void run_range(int64_t out_begin, int64_t out_end) {
+    const int64_t part = (out_end - out_begin) / R;
+    for (int64_t row = 0; row < part; row += block_) {
+      run_block<R>(out_begin + row, part, part - row < block_ ? part - row : block_);
     }
-    if constexpr (most > 2) {
-      if (m + 2 <= tokens) {
-        accumulate_dots<Dot, R, 2>(rows, inputs + m, begin, end, m == 0 ? next : nullptr, sums + m * R);
-        m += 2;
+    for (int64_t row = out_begin + R * part; row < out_end; row += block_) {
+      run_block<1>(row, 0, out_end - row < block_ ? out_end - row : block_);
+    }
+  }
+
+  /// Rows [row, row + block) of each of R parts, which begin `part` rows apart.
+  template <int R>
+  void run_block(int64_t row, int64_t part, int64_t block) {
+    for (int64_t begin = 0; begin < call_.in; begin += chunk_) {
+      const bool last = begin + chunk_ >= call_.in;
+      const Chunk chunk = {begin, last ? call_.in : begin + chunk_, begin == 0, last};
+      for (int64_t i = 0; i < block; ++i) {
+        for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
+          run_tile<R, most_inputs>(chunk, row + i, part, tile, sums_ + i * R * call_.tokens);
+        }
       }
     }
-    if (m < tokens) accumulate_dots<Dot, R, 1>(rows, inputs + m, begin, end, m == 0 ? next : nullptr, sums + m * R);
   }
 
-  template <int R>
-  static void store(const LinearCall& call, int64_t row, int64_t token, int64_t tokens, typename V::Reg* sums) {
-    float values[group * R + V::width];
-    reduce_sums<V>(sums, static_cast<int>(tokens * R), values);
-    float bias[4] = {};
-    if (call.bias != nullptr) V::store_partial(bias, V::load_partial(static_cast<const T*>(call.bias) + row, R), R);
-    for (int64_t m = 0; m < tokens; ++m) {
-      float biased[4];
-      for (int r = 0; r < R; ++r) biased[r] = values[m * R + r] + bias[r];
-      V::store_partial(static_cast<T*>(call.output) + (token + m) * call.output_stride + row,
-                       V::load_partial(biased, R), R);
+  /// Finds the tile of M inputs at compile time.
+  template <int R, int M>
+  void run_tile(const Chunk& chunk, int64_t row, int64_t part, int64_t tile, Reg* row_sums) {
+    if constexpr (M > 1) {
+      if (tile_begin_[tile + 1] - tile_begin_[tile] < M) return run_tile<R, M - 1>(chunk, row, part, tile, row_sums);
+    }
+    if constexpr (R == 1 || R <= V::dot_rows(M)) multiply<R, M>(chunk, row, part, tile, row_sums);
+  }
+
+  template <int R, int M>
+  __attribute__((noinline)) void multiply(const Chunk& chunk, int64_t row, int64_t part, int64_t tile, Reg* row_sums) {
+    const int64_t token = tile_begin_[tile];
+    const T* weights[R];
+    const T* next[R];
+    const int64_t ahead = distance_ahead(chunk, tile);
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      weights[r] = static_cast<const T*>(call_.weight) + (row + r * part) * call_.in + chunk.begin;
+      next[r] = weights[r] + ahead;
+    }
+    const Input* inputs =
+        static_cast<const Input*>(call_.packed) + token * steps_of<Dot>(call_.in) * Dot::step + chunk.begin * M;
+    Reg* saved = row_sums + token * R;
+    Reg sums[whole_vectors<V>(M * R)];
+#pragma GCC unroll 32
+    for (int i = 0; i < M * R; ++i) sums[i] = chunk.first ? V::zero() : saved[i];
+    accumulate_dots<Dot, R, M>(weights, inputs, chunk.end - chunk.begin, prefetch_ ? next : nullptr, next_bytes_, sums);
+    if (chunk.last) {
+      float values[whole_vectors<V>(M * R)];
+      reduce_sums<V, M * R>(sums, values);
+      store<R, M>(row, part, token, values);
+    } else {
+#pragma GCC unroll 32
+      for (int i = 0; i < M * R; ++i) saved[i] = sums[i];
     }
   }
+
+  /// How many elements ahead of a chunk lies what should be asked for while it is worked on: the next chunk of the row,
+  /// or the first one of the row that follows the block; with several tiles of inputs, each asks for its share.
+  int64_t distance_ahead(const Chunk& chunk, int64_t tile) const {
+    constexpr int64_t one_row = 2048 / sizeof(T);
+    if (tiles_.tiles == 1 && block_ == 1) return one_row;
+    const int64_t next = chunk.last ? block_ * call_.in - chunk.begin : chunk_;
+    return next + tile * ((chunk.end - chunk.begin) * next_bytes_ / 64);
+  }
+
+  template <int R, int M>
+  void store(int64_t row, int64_t part, int64_t token, float* values) const {
+    if (call_.bias != nullptr) {
+      for (int r = 0; r < R; ++r) {
+        float bias;
+        V::store_partial(&bias, V::load_partial(static_cast<const T*>(call_.bias) + row + r * part, 1), 1);
+        for (int m = 0; m < M; ++m) values[m * R + r] += bias;
+      }
+    }
+    T rounded[whole_vectors<V>(M * R)];
+    for (int i = 0; i < M * R; i += V::width) V::store(rounded + i, V::load(values + i));
+    for (int m = 0; m < M; ++m) {
+      T* output = static_cast<T*>(call_.output) + (token + m) * call_.output_stride + row;
+      for (int r = 0; r < R; ++r) output[r * part] = rounded[m * R + r];
+    }
+  }
+
+  static constexpr int64_t most_tokens = most_linear_tokens;
+
+  const LinearCall& call_;
+  const InputTiles tiles_;
+  int64_t chunk_;
+  int64_t block_;
+  bool prefetch_;
+  int64_t next_bytes_;  ///< of what lies ahead, asked for by each tile for each line that it reads
+  int64_t tile_begin_[most_tokens + 1];
+  Reg sums_[most_tokens * 4];  ///< of the block's rows, between chunks
 };
 
 }  // namespace

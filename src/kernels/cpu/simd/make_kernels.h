@@ -10,23 +10,18 @@
 namespace headway::kernels::simd {
 namespace {
 
-template <typename A, typename B>
-inline constexpr bool same_type = false;
-template <typename A>
-inline constexpr bool same_type<A, A> = true;
-
 /// The table of the element type that `Dot` multiplies.
 template <class Dot>
 constexpr KernelTable make_table() {
   using V = typename Dot::Vector;
   using T = typename Dot::Row;
   using Rows = Elementwise<V, T>;
-  return {.linear_takes_elements = same_type<typename Dot::Input, T>,
+  return {.pack_inputs = LinearKernel<Dot>::pack,
           .linear = LinearKernel<Dot>::run,
-          .to_float = Rows::to_float,
           .rms_norm = Rows::rms_norm,
           .silu_and_mul = Rows::silu_and_mul,
           .rotate_head = Rows::rotate_head,
+          .pack_heads = DecodeKernel<Dot>::pack,
           .attend_decode = DecodeKernel<Dot>::run,
           .merge_splits = merge_splits<V, T>,
           .attend_prefill = PrefillKernel<V, T>::run};

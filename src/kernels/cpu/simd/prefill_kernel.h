@@ -89,13 +89,13 @@ class PrefillKernel {
   }
 
   void unpack(int64_t begin, int64_t positions) {
-    CachedRows<T> rows;
-    rows.find(call_.cache, begin, begin + positions);
+    SlotPointers<T, tile> slots;
+    slots.find(call_.cache, begin, begin + positions);
     for (int64_t t = 0; t < positions; ++t) {
       for_each_vector([&](int64_t d, int n) {
-        V::store(values_ + t * stride_ + d, load(rows.values[t] + d, n));
+        V::store(values_ + t * stride_ + d, load(slots.values()[t] + call_.offset + d, n));
         float key[V::width];
-        V::store(key, load(rows.keys[t] + d, n));
+        V::store(key, load(slots.keys()[t] + call_.offset + d, n));
         for (int i = 0; i < n; ++i) keys_[(d + i) * tile + t] = key[i];
       });
     }

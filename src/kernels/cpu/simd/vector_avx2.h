@@ -11,9 +11,10 @@ namespace {
 struct Avx2Vector {
   using Reg = __m256;
   static constexpr int width = 8;
-  static constexpr int dot_inputs = 2;
+  static constexpr int dot_inputs = 4;
   static constexpr int outer_rows = 6;
   static constexpr int outer_vectors = 2;
+  static constexpr int dot_rows(int inputs) { return inputs <= 2 ? 4 : 3; }
 
   static Reg set1(float value) { return _mm256_set1_ps(value); }
   static Reg zero() { return _mm256_setzero_ps(); }
@@ -77,7 +78,9 @@ struct Avx2Vector {
     const Reg high = _mm256_hadd_ps(_mm256_hadd_ps(a[4], a[5]), _mm256_hadd_ps(a[6], a[7]));
     store(out, add(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31)));
   }
-  static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+  __attribute__((always_inline)) static void prefetch(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+  }
 
  private:
   static Reg widen(__m128i halves) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16)); }

@@ -11,9 +11,10 @@ namespace {
 struct Avx512Vector {
   using Reg = __m512;
   static constexpr int width = 16;
-  static constexpr int dot_inputs = 4;
+  static constexpr int dot_inputs = 8;
   static constexpr int outer_rows = 6;
   static constexpr int outer_vectors = 4;
+  static constexpr int dot_rows(int inputs) { return inputs <= 6 ? 4 : 3; }
 
   static Reg set1(float value) { return _mm512_set1_ps(value); }
   static Reg zero() { return _mm512_setzero_ps(); }
@@ -56,7 +57,9 @@ struct Avx512Vector {
     }
     store(out, add_lanes(add_lanes(quads[0], quads[1]), add_lanes(quads[2], quads[3])));
   }
-  static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+  __attribute__((always_inline)) static void prefetch(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
+  }
 
  private:
   static __mmask16 first(int n) { return static_cast<__mmask16>((1u << n) - 1); }

@@ -15,9 +15,11 @@ struct PortableVector {
   using Reg = float __attribute__((vector_size(16)));
   using Int = int32_t __attribute__((vector_size(16)));
   static constexpr int width = 4;
-  static constexpr int dot_inputs = 2;  ///< inputs that a dot-product tile of four rows keeps in registers
+  static constexpr int dot_inputs = 2;  ///< most inputs of a dot-product tile
   static constexpr int outer_rows = 4;  ///< rows and vectors of an outer-product tile
   static constexpr int outer_vectors = 2;
+  /// Rows of a dot-product tile: as many as keep its sums in registers.
+  static constexpr int dot_rows(int) { return 4; }
 
   static Reg set1(float value) { return Reg{value, value, value, value}; }
   static Reg zero() { return set1(0.0f); }
@@ -75,7 +77,8 @@ struct PortableVector {
   static void reduce_add_block(const Reg* a, float* out) {
     for (int i = 0; i < width; ++i) out[i] = reduce_add(a[i]);
   }
-  static void prefetch(const void* p) { __builtin_prefetch(p); }
+  /// Always inlined: GCC takes a function that only prefetches for one without effect and drops calls to it.
+  __attribute__((always_inline)) static void prefetch(const void* p) { __builtin_prefetch(p); }
 
  private:
   static uint32_t bits_of(float value) {
