@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct Shape {
 struct Layout {
   Shape shape;
   int attn_tp;
+
+  friend std::ostream& operator<<(std::ostream& stream, const Layout& layout) {
+    return stream << layout.shape.name << " with attention over " << layout.attn_tp;
+  }
 };
 
 const std::vector<Shape> kShapes{
