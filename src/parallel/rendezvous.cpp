@@ -79,7 +79,7 @@ void Meeting::leave() {
 std::shared_ptr<Meeting> meet(const LaunchEnvironment& launch, milliseconds limit) {
   const auto deadline = steady_clock::now() + limit;
   OpenedStore opened = open_store(launch, limit);
-  const auto meeting = std::make_shared<Meeting>(opened.store, opened.prefix, launch);
+  auto meeting = std::make_shared<Meeting>(opened.store, opened.prefix, launch);
   wait_for_all(*meeting, launch, limit, deadline);
   // Rank 0 removes the rendezvous file before the others go on, so that none of them can come upon it again.
   if (launch.rank.value == 0) {
