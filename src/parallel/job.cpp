@@ -89,12 +89,12 @@ void Job::settle_device() {
 
 std::shared_ptr<Communicator> Job::communicator_for(const RankList& ranks, GroupRank rank) {
   if (ranks.size() == 1) return nullptr;
-  std::weak_ptr<Communicator>& slot = communicators_[ranks];
-  if (auto existing = slot.lock()) return existing;
   std::vector<int> numbers;
   for (GlobalRank member : ranks) numbers.push_back(member.value);
-  const std::string key =
-      meeting_->key(fmt::format("groups/{}/{}/{}", generation_, fmt::join(numbers, "-"), times_built_[ranks]++));
+  const std::string members = fmt::format("{}", fmt::join(numbers, ", "));
+  std::weak_ptr<Communicator>& slot = communicators_[members];
+  if (auto existing = slot.lock()) return existing;
+  const std::string key = meeting_->key(fmt::format("groups/{}/{}", members, times_built_[members]++));
   try {
     auto communicator = make_communicator({key, ranks, rank, meeting_->shared_store(), launch_, options_});
     verify_communicator(*communicator, static_cast<int>(ranks.size()), rank);
@@ -102,7 +102,7 @@ std::shared_ptr<Communicator> Job::communicator_for(const RankList& ranks, Group
     return communicator;
   } catch (const Error& error) {
     throw LaunchError(fmt::format("rank {} of {} cannot connect the group of ranks [{}]: {}", launch_.rank.value,
-                                  launch_.world_size, fmt::join(numbers, ", "), error.what()));
+                                  launch_.world_size, members, error.what()));
   }
 }
 

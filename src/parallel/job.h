@@ -33,9 +33,6 @@ class Job {
   /// is alive; a group of one has none. All members ask at the same point of the program.
   GroupCoordinator make_group(const std::string& name, const RankList& ranks);
 
-  /// Takes note that the groups which are made from here on are new ones, on every rank.
-  void begin_generation() { ++generation_; }
-
  private:
   std::shared_ptr<Communicator> communicator_for(const RankList& ranks, GroupRank rank);
   /// Every rank's text, by global rank.
@@ -47,9 +44,8 @@ class Job {
   at::Device device_ = at::kCPU;
   std::shared_ptr<Meeting> meeting_;  ///< null if this rank is alone
   std::shared_ptr<FailureBoard> failures_;
-  std::map<RankList, std::weak_ptr<Communicator>> communicators_;
-  std::map<RankList, int> times_built_;  ///< keeps a group's second communicator apart from its first in the store
-  int generation_ = 0;
+  std::map<std::string, std::weak_ptr<Communicator>> communicators_;  ///< by the group's members
+  std::map<std::string, int> times_built_;  ///< keeps a group's second communicator apart from its first in the store
   int exchanges_ = 0;
 };
 

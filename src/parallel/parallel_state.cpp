@@ -45,7 +45,6 @@ std::unique_ptr<ParallelState> ParallelState::create(std::shared_ptr<Job> job, i
   Settings all{{"tp", std::to_string(tp)}, {"lm_head_tp", std::to_string(attn_tp)}};
   for (auto& setting : settings_of_text(settings)) all.push_back(std::move(setting));
   job->require_equal(all);
-  job->begin_generation();
   const RankLayout layout(job->launch().world_size, tp, attn_tp);
   return std::unique_ptr<ParallelState>(new ParallelState(std::make_unique<Impl>(std::move(job), layout)));
 }
