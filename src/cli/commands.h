@@ -13,4 +13,7 @@ void add_generate_command(CLI::App& app);
 /// What each rank of a layout would hold and send, from config.json alone.
 void add_plan_command(CLI::App& app);
 
+/// Compares the logits and tokens of layouts with those of one rank.
+void add_verify_command(CLI::App& app);
+
 }  // namespace headway

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cli/errors.h"
+#include "cli/private_folder.h"
 #include "parallel/launch_variables.h"
 
 namespace headway {
@@ -61,31 +62,19 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-/// A private folder for the file by which the ranks find each other.
-class StoreFolder {
- public:
-  StoreFolder() : path_((std::filesystem::temp_directory_path() / "headway-XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) throw_errno(path_.c_str());
-  }
-  ~StoreFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  StoreFolder(const StoreFolder&) = delete;
-  StoreFolder& operator=(const StoreFolder&) = delete;
-
-  std::string file() const { return path_ + "/store"; }
-
- private:
-  std::string path_;
-};
-
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> arguments;
   for (std::string argument; std::getline(file, argument, '\0');) arguments.push_back(argument);
   if (arguments.empty()) throw LaunchError("/proc/self/cmdline cannot be read");
   return arguments;
+}
+
+/// This program with other arguments.
+std::vector<std::string> with_arguments(const std::vector<std::string>& arguments) {
+  std::vector<std::string> all{own_arguments().front()};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  return all;
 }
 
 std::vector<std::string> child_environment(GlobalRank rank, int ranks, const std::string& store_file) {
@@ -120,7 +109,10 @@ struct Child {
 
 class Supervisor {
  public:
-  explicit Supervisor(int ranks) {
+  /// `arguments` begin with the program's name.
+  Supervisor(int ranks, std::vector<std::string> arguments, std::optional<std::chrono::seconds> limit = {})
+      : arguments_(std::move(arguments)) {
+    if (limit) time_limit_ = Clock::now() + *limit;
     for (int rank = 0; rank < ranks; ++rank) start({rank}, ranks);
   }
 
@@ -137,6 +129,7 @@ class Supervisor {
       const int signal = signals_.wait(patience());
       if (signal != 0 && signal != SIGCHLD) forward(signal);
       reap();
+      if (time_limit_ && Clock::now() >= *time_limit_) run_out_of_time();
       if (deadline_ && Clock::now() >= *deadline_) signal_all(SIGKILL);
     }
     return exit_code_;
@@ -144,9 +137,8 @@ class Supervisor {
 
  private:
   void start(GlobalRank rank, int ranks) {
-    auto arguments = own_arguments();
-    auto environment = child_environment(rank, ranks, store_.file());
-    const auto argument_pointers = as_pointers(arguments);
+    auto environment = child_environment(rank, ranks, (store_.path() / "store").string());
+    const auto argument_pointers = as_pointers(arguments_);
     const auto environment_pointers = as_pointers(environment);
     const pid_t parent = getpid();
     const pid_t pid = fork();
@@ -160,8 +152,9 @@ class Supervisor {
   }
 
   std::chrono::milliseconds patience() const {
-    if (!deadline_) return std::chrono::hours(1);
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+    if (!deadline_ && !time_limit_) return std::chrono::hours(1);
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>((deadline_ ? *deadline_ : *time_limit_) - Clock::now());
     return std::clamp(left, std::chrono::milliseconds(1), std::chrono::milliseconds(100));
   }
 
@@ -179,6 +172,17 @@ class Supervisor {
     if (deadline_) return;
     exit_code_ = WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
     if (WIFSIGNALED(status)) report_signal(child, WTERMSIG(status));
+    end_all();
+  }
+
+  void run_out_of_time() {
+    if (deadline_) return;
+    exit_code_ = kExitFailure;
+    print_error("the ranks have not ended within their time limit; ending them");
+    end_all();
+  }
+
+  void end_all() {
     signal_all(SIGTERM);
     deadline_ = Clock::now() + kGrace;
   }
@@ -201,10 +205,12 @@ class Supervisor {
   }
 
   BlockedSignals signals_;
-  StoreFolder store_;
+  PrivateFolder store_;  ///< for the file by which the ranks find each other
+  std::vector<std::string> arguments_;
   std::vector<Child> children_;
-  std::optional<Clock::time_point> deadline_;  ///< when ranks that linger after a failure are killed
-  int asked_to_end_ = 0;                       ///< the signal that was passed on
+  std::optional<Clock::time_point> time_limit_;  ///< when ranks that still run are ended
+  std::optional<Clock::time_point> deadline_;    ///< when ranks that linger after a failure are killed
+  int asked_to_end_ = 0;                         ///< the signal that was passed on
   int exit_code_ = kExitSuccess;
 };
 
@@ -217,7 +223,11 @@ void remove_store_folder(const LaunchEnvironment& launch) {
 }
 
 int run_ranks(int ranks) {
-  return Supervisor(ranks).run();
+  return Supervisor(ranks, own_arguments()).run();
+}
+
+int run_ranks(int ranks, const std::vector<std::string>& arguments, std::chrono::seconds limit) {
+  return Supervisor(ranks, with_arguments(arguments), limit).run();
 }
 
 }  // namespace headway

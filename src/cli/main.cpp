@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     add_generate_command(app);
     add_plan_command(app);
+    add_verify_command(app);
     return run(app, argc, argv);
   } catch (const std::exception& error) {
     return fail(error, exit_code_of(error));

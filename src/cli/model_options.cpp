@@ -55,24 +55,28 @@ ParallelConfig resolve_parallel(const ModelOptions& options, const ModelConfig& 
 
 }  // namespace
 
-void add_model_options(CLI::App& app, ModelOptions& options) {
+void add_execution_options(CLI::App& app, ModelOptions& options) {
   app.add_option("--model", options.model, "Folder with config.json, tokenizer.json and safetensors files")->required();
-  app.add_option("--tp", options.tp, "Ranks of the tensor-parallel group; default: those of the launcher, else 1");
-  app.add_option("--attn-tp", options.attn_tp, "Ranks of the attention group; default: the largest legal size");
   app.add_option("--embedding-group", options.embedding_group, "Group that shards the embedding: tp, lm_head_tp, none")
       ->capture_default_str();
   app.add_option("--lm-head-group", options.lm_head_group, "Group that shards the LM head: tp, lm_head_tp, none")
       ->capture_default_str();
-  app.add_option("--attn-replicas", options.attn_replicas, "What the tp / attn-tp copies of attention do: replicate")
-      ->capture_default_str();
   app.add_option("--dtype", options.dtype, "auto (the checkpoint's), fp32, bf16, fp16")->capture_default_str();
   app.add_option("--device", options.device, "auto (cuda where there is one), cpu, cuda")->capture_default_str();
-  app.add_option("--max-model-len", options.max_model_len, "Tokens of a sequence; default: what the model allows");
-  app.add_option("--kv-blocks", options.kv_blocks, "Blocks of the KV cache; default: as many as the work needs");
   app.add_option("--threads", options.threads,
                  "Threads of each rank; default: OMP_NUM_THREADS, else its share of the cores");
   app.add_option("--collective-timeout", options.collective_timeout, "Seconds until a rank gives up on the others")
       ->capture_default_str();
+}
+
+void add_model_options(CLI::App& app, ModelOptions& options) {
+  add_execution_options(app, options);
+  app.add_option("--tp", options.tp, "Ranks of the tensor-parallel group; default: those of the launcher, else 1");
+  app.add_option("--attn-tp", options.attn_tp, "Ranks of the attention group; default: the largest legal size");
+  app.add_option("--attn-replicas", options.attn_replicas, "What the tp / attn-tp copies of attention do: replicate")
+      ->capture_default_str();
+  app.add_option("--max-model-len", options.max_model_len, "Tokens of a sequence; default: what the model allows");
+  app.add_option("--kv-blocks", options.kv_blocks, "Blocks of the KV cache; default: as many as the work needs");
 }
 
 std::optional<DType> dtype_of_option(const std::string& name) {

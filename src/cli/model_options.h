@@ -31,6 +31,9 @@ struct ModelOptions {
 
 void add_model_options(CLI::App& app, ModelOptions& options);
 
+/// Those of them that say nothing of the sizes of groups, of sequences and of the cache.
+void add_execution_options(CLI::App& app, ModelOptions& options);
+
 /// What --dtype means; nothing for "auto". Throws UsageError for a dtype that is not served.
 std::optional<DType> dtype_of_option(const std::string& name);
 

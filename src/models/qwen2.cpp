@@ -1,5 +1,6 @@
 #include "headway/models/qwen2.h"
 
+#include <ATen/ops/add.h>
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
@@ -35,14 +36,21 @@ Qwen2Model::Qwen2Model(const ModelConfig& config, const GroupCoordinator& embedd
 }
 
 at::Tensor Qwen2Model::forward(const at::Tensor& token_ids, const AttentionBatch& batch,
-                               std::vector<KVCacheView>& caches) {
+                               std::vector<KVCacheView>& caches, const ResidualObserver& observer) {
   if (caches.size() != layers_.size()) {
     throw ArgumentError(fmt::format("{} KV caches for {} layers", caches.size(), layers_.size()));
   }
   const RotaryAngles angles = rotary_.angles(batch, token_ids.device());
   at::Tensor hidden = embed_tokens_->forward(token_ids);
   at::Tensor residual = at::zeros_like(hidden);
-  for (size_t i = 0; i < layers_.size(); ++i) hidden = layers_[i]->forward(hidden, residual, angles, batch, caches[i]);
+  if (observer) observer(ResidualPoint::embedding, 0, hidden);
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    hidden = layers_[i]->forward(hidden, residual, angles, batch, caches[i]);
+    if (!observer) continue;
+    const auto layer = static_cast<int64_t>(i);
+    observer(ResidualPoint::attention, layer, residual);  // the next norm adds the MLP's output
+    observer(ResidualPoint::mlp, layer, residual.add(hidden));
+  }
   return norm_->forward(hidden, residual);
 }
 
@@ -61,7 +69,7 @@ Qwen2ForCausalLM::Qwen2ForCausalLM(const ModelConfig& config, const ParallelConf
 
 at::Tensor Qwen2ForCausalLM::forward(const at::Tensor& token_ids, const AttentionBatch& batch,
                                      std::vector<KVCacheView>& caches) {
-  return model_->forward(token_ids, batch, caches);
+  return model_->forward(token_ids, batch, caches, residual_observer());
 }
 
 at::Tensor Qwen2ForCausalLM::compute_logits(const at::Tensor& hidden) {

@@ -5,6 +5,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,6 +20,17 @@
 #include "headway/weights/weight_loader.h"
 
 namespace headway {
+
+/// Where the residual stream stands.
+enum class ResidualPoint {
+  embedding,  ///< before the first layer
+  attention,  ///< after a layer's attention block
+  mlp,        ///< after the layer
+};
+
+/// Sees the residual stream [tokens, hidden] at a point of `layer`, as this rank holds it. The tensor's memory is
+/// reused afterwards.
+using ResidualObserver = std::function<void(ResidualPoint point, int64_t layer, const at::Tensor& stream)>;
 
 /// A decoder-only language model, sharded over the groups of a ParallelState. Every rank calls `forward` and
 /// `compute_logits` with the same arguments.
@@ -37,6 +49,10 @@ class CausalLM : public Module {
   const ModelConfig& config() const { return config_; }
   const HeadPartition& heads() const { return heads_; }  ///< what the KV cache is sized from
 
+  /// Lets `observer` see the residual stream of every forward from now on; an empty one ends it. Each view costs one
+  /// addition.
+  void observe_residual(ResidualObserver observer) { residual_observer_ = std::move(observer); }
+
   /// Allots the paged cache of every layer: [blocks, block_size, local_kv_heads, head_dim], zeroes. On the CPU a block
   /// takes memory only once it is written.
   std::vector<KVCacheView> allocate_kv_cache(int64_t blocks, int64_t block_size) const;
@@ -47,11 +63,14 @@ class CausalLM : public Module {
  protected:
   CausalLM(ModelConfig config, HeadPartition heads) : config_(std::move(config)), heads_(heads) {}
 
+  const ResidualObserver& residual_observer() const { return residual_observer_; }
+
  private:
   at::Tensor any_weight() const;  // all weights have the same dtype and device
 
   ModelConfig config_;
   HeadPartition heads_;
+  ResidualObserver residual_observer_;
 };
 
 /// A model with its weights, and what loading them took on this rank.

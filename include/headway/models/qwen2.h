@@ -68,7 +68,8 @@ class Qwen2Model : public Module {
  public:
   Qwen2Model(const ModelConfig& config, const GroupCoordinator& embedding_group, const ParallelState& state);
 
-  at::Tensor forward(const at::Tensor& token_ids, const AttentionBatch& batch, std::vector<KVCacheView>& caches);
+  at::Tensor forward(const at::Tensor& token_ids, const AttentionBatch& batch, std::vector<KVCacheView>& caches,
+                     const ResidualObserver& observer = {});
 
   const VocabParallelEmbedding& embed_tokens() const { return *embed_tokens_; }
 
