@@ -18,6 +18,12 @@ bool larger(double value, double largest) {
   return std::isnan(value) || value > largest;
 }
 
+/// By how much the best logit of a row leads; the same in log-probabilities.
+double lead(const at::Tensor& row) {
+  const at::Tensor best = std::get<0>(row.topk(2)).squeeze(0);
+  return best[0].item<double>() - best[1].item<double>();
+}
+
 }  // namespace
 
 std::string dtype_name(c10::ScalarType dtype) {
@@ -27,7 +33,11 @@ std::string dtype_name(c10::ScalarType dtype) {
 
 VerifyBounds bounds_for(c10::ScalarType dtype) {
   if (dtype == at::kFloat) return {.same_tokens = true, .relative_logit = 1e-3, .relative_hidden = 1e-3};
-  return {.same_tokens = false, .logprob = 0.05, .gap = 0.05, .relative_hidden = 0.1};
+  const bool bf16 = dtype == at::kBFloat16;  // 8 bits of precision; fp16 has 11
+  return {.same_tokens = false,
+          .relative_logit = bf16 ? 1.0 / 64 : 1.0 / 512,
+          .least_logprob = 0.05,
+          .relative_hidden = bf16 ? 0.5 : 0.1};
 }
 
 LogitsComparison::LogitsComparison(const LogitsTrace& baseline, c10::ScalarType dtype) : baseline_(baseline) {
@@ -67,10 +77,21 @@ void LogitsComparison::compare_logprobs(int64_t prompt, int64_t first_row, const
     return at::log_softmax(logits.narrow(0, skipped, rows), -1).gather(1, tokens).squeeze(1);
   };
   const at::Tensor difference = logprobs(actual).sub(logprobs(expected)).abs();
-  const auto row = difference.argmax().item<int64_t>();
-  const auto value = difference[row].item<double>();
-  if (!larger(value, found_.logprob.value)) return;
-  found_.logprob = {value, prompt, first_row + skipped + row, next[row]};
+  const at::Tensor bounds = row_bounds(expected.narrow(0, skipped, rows));
+  const at::Tensor share = difference.div(bounds);
+  const auto row = share.argmax().item<int64_t>();
+  const bool first = found_.logprob.bound == 0;
+  if (!first && !larger(share[row].item<double>(), found_.logprob.value / found_.logprob.bound)) return;
+  found_.logprob = {difference[row].item<double>(), bounds[row].item<double>(), prompt, first_row + skipped + row,
+                    next[row]};
+}
+
+/// What a log-probability may differ by in each row of the baseline's logits.
+at::Tensor LogitsComparison::row_bounds(const at::Tensor& expected) const {
+  return expected.abs()
+      .amax(1)
+      .mul(found_.bounds.relative_logit)
+      .clamp_min(std::max(found_.bounds.least_logprob, kTiny));
 }
 
 void LogitsComparison::add_greedy(int64_t prompt, const std::vector<int32_t>& tokens) {
@@ -78,17 +99,16 @@ void LogitsComparison::add_greedy(int64_t prompt, const std::vector<int32_t>& to
   for (size_t i = 0; i < traced.greedy.size(); ++i) {
     if (i < tokens.size() && tokens[i] == traced.greedy[i]) continue;
     const auto index = static_cast<int64_t>(i);
-    TokenDifference difference{prompt, index, traced.greedy[i], {}, lead(prompt, traced.first_greedy_row() + index)};
+    const int64_t row = traced.first_greedy_row() + index;
+    const at::Tensor expected = baseline_.logits(prompt, {row, row + 1});
+    const double bound = found_.bounds.same_tokens ? 0 : row_bounds(expected).item<double>();
+    TokenDifference difference{prompt, index, traced.greedy[i], {}, lead(expected), bound};
     if (i < tokens.size()) difference.actual = tokens[i];
-    if (!found_.token || larger(difference.gap, found_.token->gap)) found_.token = difference;
+    if (!found_.token || difference.gap - difference.bound > found_.token->gap - found_.token->bound) {
+      found_.token = difference;
+    }
     return;
   }
-}
-
-/// By how much the best logit of a row of the baseline leads; the same in log-probabilities.
-double LogitsComparison::lead(int64_t prompt, int64_t row) const {
-  const at::Tensor best = std::get<0>(baseline_.logits(prompt, {row, row + 1}).topk(2)).squeeze(0);
-  return best[0].item<double>() - best[1].item<double>();
 }
 
 Comparison LogitsComparison::finish() const {
@@ -102,14 +122,14 @@ Comparison LogitsComparison::finish() const {
     }
     return comparison;
   }
-  if (comparison.token && !(comparison.token->gap < bounds.gap)) {
+  if (comparison.token && !(comparison.token->gap < comparison.token->bound)) {
     comparison.breaches.push_back(
         fmt::format("a greedy token differs where the best logit leads by {:.2g}, not less than {:.2g}",
-                    comparison.token->gap, bounds.gap));
+                    comparison.token->gap, comparison.token->bound));
   }
-  if (!(comparison.logprob.value <= bounds.logprob)) {
+  if (!(comparison.logprob.value <= comparison.logprob.bound)) {
     comparison.breaches.push_back(fmt::format("a greedy token's log-probability differs by {:.2g}, more than {:.2g}",
-                                              comparison.logprob.value, bounds.logprob));
+                                              comparison.logprob.value, comparison.logprob.bound));
   }
   return comparison;
 }

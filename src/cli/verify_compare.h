@@ -35,7 +35,7 @@ class LogitsComparison {
  private:
   void compare_logits(int64_t prompt, int64_t first_row, const at::Tensor& actual, const at::Tensor& expected);
   void compare_logprobs(int64_t prompt, int64_t first_row, const at::Tensor& actual, const at::Tensor& expected);
-  double lead(int64_t prompt, int64_t row) const;
+  at::Tensor row_bounds(const at::Tensor& expected) const;
 
   const LogitsTrace& baseline_;
   Comparison found_;

@@ -30,29 +30,24 @@ double number_of(const Json& json) {
 }
 
 Json bounds_json(const VerifyBounds& bounds) {
-  if (bounds.same_tokens) return {{"same_tokens", true}, {"relative_logit", bounds.relative_logit}};
-  return {{"same_tokens", false}, {"logprob", bounds.logprob}, {"gap", bounds.gap}};
+  return {{"same_tokens", bounds.same_tokens},
+          {"relative_logit", bounds.relative_logit},
+          {"least_logprob", bounds.least_logprob}};
 }
 
 VerifyBounds bounds_of(const Json& json) {
-  VerifyBounds bounds;
-  bounds.same_tokens = json.at("same_tokens");
-  bounds.relative_logit = json.value("relative_logit", 0.0);
-  bounds.logprob = json.value("logprob", 0.0);
-  bounds.gap = json.value("gap", 0.0);
-  return bounds;
+  return {json.at("same_tokens"), json.at("relative_logit"), json.at("least_logprob")};
 }
 
 Json token_json(const TokenDifference& token) {
-  return {{"prompt", token.prompt},
-          {"index", token.index},
-          {"expected", token.expected},
-          {"actual", token.actual ? Json(*token.actual) : Json()},
-          {"gap", number(token.gap)}};
+  return {{"prompt", token.prompt},     {"index", token.index},
+          {"expected", token.expected}, {"actual", token.actual ? Json(*token.actual) : Json()},
+          {"gap", number(token.gap)},   {"bound", token.bound}};
 }
 
 TokenDifference token_of(const Json& json) {
-  TokenDifference token{json.at("prompt"), json.at("index"), json.at("expected"), {}, number_of(json.at("gap"))};
+  TokenDifference token{json.at("prompt"),         json.at("index"), json.at("expected"), {},
+                        number_of(json.at("gap")), json.at("bound")};
   if (!json.at("actual").is_null()) token.actual = json.at("actual").get<int64_t>();
   return token;
 }
@@ -65,8 +60,8 @@ Comparison comparison_of(const Json& json) {
   comparison.bounds = bounds_of(json.at("bounds"));
   comparison.logit = {number_of(logit.at("relative")), number_of(logit.at("absolute")), logit.at("prompt"),
                       logit.at("position"), logit.at("token")};
-  comparison.logprob = {number_of(logprob.at("value")), logprob.at("prompt"), logprob.at("position"),
-                        logprob.at("token")};
+  comparison.logprob = {number_of(logprob.at("value")), logprob.at("bound"), logprob.at("prompt"),
+                        logprob.at("position"), logprob.at("token")};
   if (!json.at("first_different_token").is_null()) comparison.token = token_of(json.at("first_different_token"));
   comparison.breaches = json.at("breaches").get<std::vector<std::string>>();
   return comparison;
@@ -142,6 +137,7 @@ Json comparison_json(const Comparison& comparison) {
             {"token", logit.token}}},
           {"logprob",
            {{"value", number(logprob.value)},
+            {"bound", logprob.bound},
             {"prompt", logprob.prompt},
             {"position", logprob.position},
             {"token", logprob.token}}},

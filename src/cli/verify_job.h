@@ -34,9 +34,11 @@ struct LogitDifference {
   int64_t token = 0;
 };
 
-/// The largest difference of the log-probability of a greedy token of the baseline.
+/// The difference of the log-probability of a greedy token of the baseline that comes closest to its bound or exceeds
+/// it most.
 struct LogprobDifference {
   double value = 0;
+  double bound = 0;
   int64_t prompt = 0;
   int64_t position = 0;
   int64_t token = 0;
@@ -49,13 +51,16 @@ struct TokenDifference {
   int64_t expected = 0;
   std::optional<int64_t> actual;  ///< absent: decoding ended before it
   double gap = 0;                 ///< by how much the baseline's best logit leads there
+  double bound = 0;               ///< what the gap must stay below; 0: no token may differ
 };
 
+/// With `same_tokens` no greedy token may differ, and no logit by more than `relative_logit` of its row's largest.
+/// Otherwise the bound of a row is the larger of `least_logprob` and `relative_logit` of its largest logit: the
+/// log-probability of its greedy token may differ by that, and the token itself where the best logit leads by less.
 struct VerifyBounds {
-  bool same_tokens = true;     ///< whether no greedy token may differ
-  double relative_logit = 0;   ///< with same_tokens
-  double logprob = 0;          ///< otherwise
-  double gap = 0;              ///< otherwise: a token may differ where the baseline's lead is below this
+  bool same_tokens = true;
+  double relative_logit = 0;
+  double least_logprob = 0;
   double relative_hidden = 0;  ///< from where on a hidden state is called different
 };
 
@@ -65,7 +70,7 @@ struct Comparison {
   VerifyBounds bounds;
   LogitDifference logit;
   LogprobDifference logprob;
-  std::optional<TokenDifference> token;  ///< the one with the widest gap over the prompts
+  std::optional<TokenDifference> token;  ///< over the prompts, the one with the widest gap for its bound
   std::vector<std::string> breaches;     ///< bounds that do not hold, in words; empty: all agree
 
   bool agrees() const { return breaches.empty(); }

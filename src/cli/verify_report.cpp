@@ -100,7 +100,7 @@ std::string figure(const VerifyReport& report) {
                           fmt::join(outcome->bisection->ranks, " "));
     }
     bars.push_back({name, by_logit ? found.logit.relative : found.logprob.value,
-                    by_logit ? found.bounds.relative_logit : found.bounds.logprob, note});
+                    by_logit ? found.bounds.relative_logit : found.logprob.bound, note});
   }
   return difference_figure(bars);
 }

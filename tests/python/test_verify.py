@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -74,7 +75,6 @@ def test_swapped_heads_are_placed(model, layouts, rank, layer, kv_heads):
 
 
 def test_the_text_names_the_layout_that_differs_and_one_that_agrees(model):
-    """With A=1 in T=2 the swap on rank 1 moves heads 0 and 1; the figure is plain text to paste."""
     done = verify(model, "--layouts", "2:2", "--tokens", "4", "--bisect", **{SWAP: "1:1"})
     assert done.returncode == 1
     assert "DIFFERS: layer 1, rank 1" in done.stdout
@@ -87,9 +87,19 @@ def test_the_text_names_the_layout_that_differs_and_one_that_agrees(model):
 
 
 def test_bf16_has_bounds_of_its_own(model):
-    report = verify_json(model, "--layouts", "2:1", "--tokens", "6", "--dtype", "bf16")
-    assert report["dtype"] == "bf16"
-    assert report["layouts"][0]["bounds"]["same_tokens"] is False
+    report = verify_json(model, "--layouts", "2:2", "--tokens", "6", "--dtype", "bf16")
+    assert report["dtype"] == "bf16" and report["agrees"] is True
+    layout, = report["layouts"]
+    assert layout["bounds"] == {"same_tokens": False, "relative_logit": 1 / 64, "least_logprob": 0.05}
+    assert 0 < layout["logprob"]["value"] <= layout["logprob"]["bound"]
+    assert layout["logprob"]["bound"] >= 0.05
+
+
+def test_a_swap_is_caught_in_bf16(model):
+    report = verify_json(model, "--layouts", "2:2", "--tokens", "6", "--dtype", "bf16", "--bisect", code=1,
+                         **{SWAP: "1:1"})
+    bisection = report["layouts"][0]["bisection"]
+    assert (bisection["layer"], bisection["ranks"], bisection["kv_heads"]) == (1, [1], [1, 2])
 
 
 def test_transformers_agree(model, reference):
@@ -164,6 +174,37 @@ def test_a_launcher_is_refused(config_only):
 
 
 def test_nothing_is_left_behind(model, tmp_path):
-    """Neither when all is well nor when the ranks are ended by the time limit."""
     verify_json(model, "--layouts", "2:2", "--tokens", "2", TMPDIR=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+ENDLESS = ("--tokens", "60000", "--layouts", "2:2")  # minutes, if it is let
+
+
+@pytest.fixture(scope="module")
+def long_model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    return write_model(tmp_path_factory.mktemp("verify") / "long", positions=65536)
+
+
+def test_the_time_limit_ends_the_ranks(long_model, tmp_path):
+    done = verify(long_model, *ENDLESS, "--time-limit", "2", TMPDIR=str(tmp_path))
+    assert done.returncode == 1 and "time limit" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def ranks_of(pid: int) -> list[int]:
+    return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_signal_ends_ranks_and_command(long_model, tmp_path):
+    process = subprocess.Popen([BINARY, "verify", "--model", long_model, *ENDLESS], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=os.environ | {"TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"})
+    while "loaded" not in process.stderr.readline():
+        assert process.poll() is None
+    rank, = ranks_of(process.pid)
+    process.terminate()
+    output, _ = process.communicate(timeout=LIMIT)
+    assert process.returncode == 128 + signal.SIGTERM and output == ""
+    assert not pathlib.Path(f"/proc/{rank}").exists()
     assert list(tmp_path.iterdir()) == []
