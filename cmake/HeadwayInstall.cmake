@@ -4,9 +4,9 @@ include(CMakePackageConfigHelpers)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/headway)
 
-# installed_target(name rpath install-argument...)
-function(installed_target name rpath)
-  set_target_properties(${name} PROPERTIES INSTALL_RPATH "${rpath}" INSTALL_RPATH_USE_LINK_PATH ON)
+# installed_target(name own-libraries install-argument...)
+function(installed_target name own_libraries)
+  set_target_properties(${name} PROPERTIES INSTALL_RPATH "${own_libraries};${HEADWAY_TORCH_DIR}/lib")
   install(TARGETS ${name} ${ARGN})
 endfunction()
 

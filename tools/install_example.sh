@@ -12,8 +12,8 @@ trap 'rm -rf "$work"' EXIT
 cmake --install build --prefix "$work/first" >/dev/null
 mv "$work/first" "$work/prefix"
 for file in "$work"/prefix/lib/libheadway*.so "$work/prefix/bin/headway"; do
-  if readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -qF "$PWD/build"; then
-    echo "install_example: $file looks for libraries in the build folder" >&2
+  if readelf -d "$file" | grep -E 'R(UN)?PATH' | grep -qF "$PWD/build" || ldd "$file" | grep 'not found'; then
+    echo "install_example: $file looks for libraries in the build folder, or does not find one" >&2
     exit 1
   fi
 done
