@@ -15,7 +15,8 @@ constexpr int64_t step = 512;  // bytes: eight vectors of 64
 #if defined(__x86_64__)
 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
-uint64_t sum_of(const uint64_t* data, int64_t count) {
+uint64_t
+sum_of(const uint64_t* data, int64_t count) {
   using Vector = uint64_t __attribute__((vector_size(64)));
   const auto* vectors = reinterpret_cast<const Vector*>(data);
   Vector sums[8] = {};

@@ -68,9 +68,8 @@ class Threads {
   ThreadPool& create() {
     const std::lock_guard lock(mutex_);
     if (pool_.load() == nullptr) {
-      const ThreadPoolOptions chosen = options();
-      at::set_num_threads(chosen.threads);
-      pool_.store(new ThreadPool(chosen));
+      at::set_num_threads(1);  // it works inside parts of our regions, on the thread that calls it
+      pool_.store(new ThreadPool(options()));
     }
     return *pool_.load();
   }

@@ -8,10 +8,11 @@ namespace headway::kernels {
 /// Throws ArgumentError unless 0 <= local_rank < local_ranks.
 void set_local_ranks(int local_rank, int local_ranks);
 
-/// Sets the threads of an operator, the calling one included; ATen gets the same number. The results of Headway's own
-/// kernels do not depend on it. The default is
-/// HEADWAY_NUM_THREADS, else OMP_NUM_THREADS, else max(1, the rank's cores). Threads beyond the caller stay alive and
-/// wait in a bounded spin, then asleep; where the rank has as many cores as threads, each is pinned to one of them.
+/// Sets the threads of an operator, the calling one included. The results of Headway's own kernels do not depend on
+/// it. The default is HEADWAY_NUM_THREADS, else OMP_NUM_THREADS, else max(1, the rank's cores). Threads beyond the
+/// caller stay alive and wait in a bounded spin, then asleep; where the rank has as many cores as threads, each is
+/// pinned to one of them. ATen is set to one thread from the first operator on: Headway calls it from several of its
+/// own threads instead, because OpenMP's would have to share cores with them.
 /// Throws ArgumentError unless threads >= 1.
 void set_num_threads(int threads);
 int num_threads();

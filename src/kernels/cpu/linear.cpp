@@ -1,7 +1,8 @@
+#include <ATen/Parallel.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/linear.h>
-
-#include <atomic>
+#include <ATen/ops/mm.h>
+#include <c10/core/InferenceMode.h>
 
 #include "headway/kernels/linear_handover.h"
 #include "kernels/cpu/cpu_ops.h"
@@ -29,6 +30,10 @@ namespace {
 
 // Reading less than this of the weights is not worth another thread.
 constexpr int64_t bytes_per_thread = 16 * 1024;
+// Weights that stay in the second-level cache while several groups of tokens pass.
+constexpr int64_t resident_bytes = 256 * 1024;
+// Fewer columns of the output than this are not worth another thread of ATen's.
+constexpr int64_t gemm_columns = 32;
 
 /// Whether to ask for weights ahead even when one or two tokens leave the processor's prefetchers time to do so. They
 /// read 97% of what the bus gives on Zen 5, and asking costs 4%; Intel's stop at the end of a page of 4 KB.
@@ -46,34 +51,65 @@ int64_t handover_tokens(at::ScalarType dtype) {
   return dtype == at::kBFloat16 ? current_handover.bf16_tokens : current_handover.fp16_tokens;
 }
 
+/// The tokens in groups that one LinearCall takes, packed.
+std::vector<simd::LinearCall> calls_for(const simd::KernelTable& kernels, const at::Tensor& x, const at::Tensor& weight,
+                                        const at::Tensor& bias, const at::Tensor& output) {
+  thread_local Scratch scratch;
+  const int64_t token_floats = simd::packed_floats(1, x.size(1));
+  float* packed = scratch.floats(x.size(0) * token_floats);
+  std::vector<simd::LinearCall> calls;
+  for (int64_t token = 0; token < x.size(0); token += simd::most_linear_tokens) {
+    const int64_t tokens = std::min(x.size(0) - token, simd::most_linear_tokens);
+    float* group = packed + token * token_floats;
+    kernels.pack_inputs(element_at(x, token * x.stride(0)), x.stride(0), tokens, x.size(1), group);
+    calls.push_back({.weight = weight.const_data_ptr(),
+                     .in = x.size(1),
+                     .packed = group,
+                     .tokens = tokens,
+                     .bias = bias.defined() ? bias.const_data_ptr() : nullptr,
+                     .output = mutable_element_at(output, token * output.stride(0)),
+                     .output_stride = output.stride(0),
+                     .prefetch = needs_prefetch()});
+  }
+  return calls;
+}
+
 at::Tensor streamed_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   const simd::KernelTable& kernels = kernels_for(x.scalar_type());
-  thread_local Scratch scratch;
-  float* packed = scratch.floats(simd::packed_floats(x.size(0), x.size(1)));
-  kernels.pack_inputs(x.const_data_ptr(), x.stride(0), x.size(0), x.size(1), packed);
-  const int64_t out = weight.size(0);
-  at::Tensor output = at::empty({x.size(0), out}, x.options());
-  const simd::LinearCall call = {.weight = weight.const_data_ptr(),
-                                 .in = x.size(1),
-                                 .packed = packed,
-                                 .tokens = x.size(0),
-                                 .bias = bias.defined() ? bias.const_data_ptr() : nullptr,
-                                 .output = output.mutable_data_ptr(),
-                                 .output_stride = out,
-                                 .prefetch = needs_prefetch()};
+  at::Tensor output = at::empty({x.size(0), weight.size(0)}, x.options());
+  const std::vector<simd::LinearCall> calls = calls_for(kernels, x, weight, bias, output);
   const int64_t row_bytes = x.size(1) * static_cast<int64_t>(x.element_size());
-  parallel_for(out, bytes_per_thread / row_bytes + 1, 4,
-               [&](Range rows) { kernels.linear(call, rows.begin, rows.end); });
+  parallel_for(weight.size(0), bytes_per_thread / row_bytes + 1, 4, [&](Range rows) {
+    const int64_t block = calls.size() == 1 ? rows.size() : std::max<int64_t>(12, resident_bytes / row_bytes);
+    for (int64_t begin = rows.begin; begin < rows.end; begin += block) {
+      for (const simd::LinearCall& call : calls) kernels.linear(call, begin, std::min(rows.end, begin + block));
+    }
+  });
+  return output;
+}
+
+/// ATen's GEMM, by one thread of ours for each part of the columns: its own threads would have to take turns with ours.
+at::Tensor gemm_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  at::Tensor output = at::empty({x.size(0), weight.size(0)}, x.options());
+  parallel_for(weight.size(0), gemm_columns, gemm_columns, [&](Range rows) {
+    const c10::InferenceMode no_autograd;
+    at::internal::lazy_init_num_threads();  // OpenMP knows the number of threads for each thread apart
+    at::Tensor columns = output.narrow(1, rows.begin, rows.size());
+    const at::Tensor transposed = weight.narrow(0, rows.begin, rows.size()).t();
+    if (bias.defined()) {
+      at::addmm_out(columns, bias.narrow(0, rows.begin, rows.size()), x, transposed);
+    } else {
+      at::mm_out(columns, x, transposed);
+    }
+  });
   return output;
 }
 
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (x.size(0) < handover_tokens(x.scalar_type())) {
-    return streamed_linear(with_dense_rows(x), weight.contiguous(), bias.defined() ? bias.contiguous() : bias);
-  }
-  return bias.defined() ? at::linear(x, weight, bias) : at::linear(x, weight);
+  if (x.size(0) >= handover_tokens(x.scalar_type())) return gemm_linear(x, weight, bias);
+  return streamed_linear(with_dense_rows(x), weight.contiguous(), bias.defined() ? bias.contiguous() : bias);
 }
 
 }  // namespace cpu

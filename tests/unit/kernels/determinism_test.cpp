@@ -6,6 +6,7 @@
 #include "headway/kernels/threads.h"
 #include "unit/kernels/attention_case.h"
 #include "unit/kernels/backend.h"
+#include "unit/kernels/reference.h"
 
 namespace headway::kernels {
 namespace {
@@ -98,13 +99,43 @@ TEST_P(Determinism, PrefillInChunksEqualsPrefillAtOnce) {
   }
 }
 
-TEST_P(Determinism, HandoverIsAChoice) {
-  const LinearHandover before = linear_handover();
+class Handover : public Determinism {
+ protected:
+  void SetUp() override {
+    Determinism::SetUp();
+    before_ = linear_handover();
+  }
+  void TearDown() override {
+    set_linear_handover(before_);
+    Determinism::TearDown();
+  }
+
+ private:
+  LinearHandover before_;
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, Handover, cpu_backend(), name_of_case);
+
+TEST_P(Handover, OwnKernelTakesAnyNumberOfTokens) {
   set_linear_handover({.fp32_tokens = 1000, .bf16_tokens = 1000, .fp16_tokens = 1000});
-  const at::Tensor x = random({70, 300}), weight = random({9, 300}, 0.05);
-  EXPECT_TRUE(at::equal(linear(x, weight).narrow(0, 69, 1), linear(x.narrow(0, 69, 1), weight)));
-  set_linear_handover(before);
-  EXPECT_EQ(linear_handover(), before);
+  const at::Tensor x = random({150, 300}), weight = random({203, 300}, 0.05), bias = random({203});
+  const at::Tensor together = linear(x, weight, bias);
+  expect_close(together, reference::linear(x, weight, bias), 2.0);
+  for (int64_t token : {0, 63, 64, 149}) {
+    EXPECT_TRUE(at::equal(together.narrow(0, token, 1), linear(x.narrow(0, token, 1), weight, bias))) << token;
+  }
+  expect_equal_over_threads([&] { return linear(x, weight, bias); });
+}
+
+TEST_P(Handover, AtenTakesAnyNumberOfTokensAndThreads) {
+  set_linear_handover({.fp32_tokens = 1, .bf16_tokens = 1, .fp16_tokens = 1});
+  for (int threads : {1, 3}) {
+    set_num_threads(threads);
+    for (int64_t tokens : {1, 40}) {
+      const at::Tensor x = random({tokens, 300}), weight = random({203, 300}, 0.05), bias = random({203});
+      expect_close(linear(x, weight), reference::linear(x, weight, {}), 2.0);
+      expect_close(linear(x, weight, bias), reference::linear(x, weight, bias), 2.0);
+    }
+  }
 }
 
 }  // namespace

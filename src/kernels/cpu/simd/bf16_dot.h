@@ -103,6 +103,7 @@ struct Bf16Dot {
   using InputReg = __m512bh;
   using Values = Bf16Values;
   static constexpr int step = 32;
+  static constexpr int most_inputs = 8;
 
   static __m512bh load_row(const BFloat16* p) { return (__m512bh)_mm512_loadu_si512(p); }
   static __m512bh load_row_partial(const BFloat16* p, int n) {

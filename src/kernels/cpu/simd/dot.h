@@ -17,7 +17,8 @@ struct FloatDot {
   using RowReg = typename V::Reg;
   using InputReg = typename V::Reg;
   using Values = FloatValues<V, T>;
-  static constexpr int step = V::width;  ///< elements that one accumulation takes
+  static constexpr int step = V::width;              ///< elements that one accumulation takes
+  static constexpr int most_inputs = V::dot_inputs;  ///< of a tile
 
   static RowReg load_row(const T* p) { return V::load(p); }
   static RowReg load_row_partial(const T* p, int n) { return V::load_partial(p, n); }

@@ -30,7 +30,7 @@ class LinearKernel {
   using T = typename Dot::Row;
   using Input = typename Dot::Input;
   using Reg = typename V::Reg;
-  static constexpr int most_inputs = V::dot_inputs;
+  static constexpr int most_inputs = Dot::most_inputs;
   static constexpr int64_t most_block = 8;  ///< rows of a part that share a chunk of the inputs
 
   /// Elements [begin, end) of the weight rows `row` + i of every part.

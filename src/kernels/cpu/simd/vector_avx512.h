@@ -11,7 +11,7 @@ namespace {
 struct Avx512Vector {
   using Reg = __m512;
   static constexpr int width = 16;
-  static constexpr int dot_inputs = 8;
+  static constexpr int dot_inputs = 6;
   static constexpr int outer_rows = 6;
   static constexpr int outer_vectors = 4;
   static constexpr int dot_rows(int inputs) { return inputs <= 6 ? 4 : 3; }
