@@ -31,11 +31,12 @@ struct GenerateOptions {
   bool json = false;
 };
 
-/// A prompt as rank 0 has it; the other ranks know its length.
+/// A prompt as rank 0 has it; the other ranks know how long the sequence may become.
 struct Prompt {
   std::optional<Tokenizer> tokenizer;
   std::vector<int32_t> token_ids;
-  int64_t tokens = 0;
+  int64_t max_tokens = 0;       ///< new ones
+  int64_t sequence_tokens = 0;  ///< the prompt and the new ones
 };
 
 void check_length(int64_t prompt_tokens, std::optional<int64_t> max_tokens, int64_t max_model_len) {
@@ -53,12 +54,13 @@ void check_length(int64_t prompt_tokens, std::optional<int64_t> max_tokens, int6
 
 Prompt prepare_prompt(const GenerateOptions& options, const ModelPlan& plan, const GroupCoordinator& world) {
   Prompt prompt;
-  prompt.tokens = decide_on_first_rank(world, [&] {
+  prompt.sequence_tokens = decide_on_first_rank(world, [&] {
     prompt.tokenizer = find_tokenizer(plan.folder);
     prompt.token_ids = prompt_token_ids(options.prompt, plan.folder, prompt.tokenizer, plan.config.vocab_size);
     const auto tokens = static_cast<int64_t>(prompt.token_ids.size());
     check_length(tokens, options.max_tokens, plan.max_model_len);
-    return tokens;
+    prompt.max_tokens = options.max_tokens.value_or(std::min(kDefaultMaxTokens, plan.max_model_len - tokens));
+    return tokens + prompt.max_tokens;
   });
   return prompt;
 }
@@ -104,12 +106,6 @@ std::string summary_line(const Generation& generation) {
                      generation.decode_tokens_per_s(), name_of(generation.finish_reason));
 }
 
-SamplingParams sampling_of(const GenerateOptions& options, const ModelPlan& plan, const Prompt& prompt) {
-  SamplingParams sampling = options.sampling;
-  sampling.max_tokens = options.max_tokens.value_or(std::min(kDefaultMaxTokens, plan.max_model_len - prompt.tokens));
-  return sampling;
-}
-
 /// Rank 0 generates and the others follow.
 Generation generate_together(CausalLM& model, const ParallelState& state, const EngineOptions& options,
                              const Prompt& prompt, const SamplingParams& sampling, TextStream& stream) {
@@ -123,15 +119,16 @@ Generation generate_together(CausalLM& model, const ParallelState& state, const 
 void generate_on_rank(const GenerateOptions& options, const ModelPlan& plan, const ParallelState& state) {
   const bool first = state.world().is_first();
   const Prompt prompt = prepare_prompt(options, plan, state.world());
-  const SamplingParams sampling = sampling_of(options, plan, prompt);
+  SamplingParams sampling = options.sampling;
+  sampling.max_tokens = prompt.max_tokens;
   const LoadedModel loaded = load_with_progress(plan, state);
   const auto holdings = gather_reports(report_of_this_rank(loaded, state), state);
   if (first) {
     write_text(STDERR_FILENO, layout_table(plan.config, plan.parallel, holdings, colours_on(STDERR_FILENO)));
   }
   TextStream stream(prompt.tokenizer, options.json);
-  const Generation generation = generate_together(
-      *loaded.model, state, engine_options(options, prompt.tokens + sampling.max_tokens), prompt, sampling, stream);
+  const Generation generation = generate_together(*loaded.model, state, engine_options(options, prompt.sequence_tokens),
+                                                  prompt, sampling, stream);
   const auto reports = gather_reports(report_of_this_rank(loaded, state), state);
   if (!first) return;
   write_line(STDERR_FILENO, summary_line(generation));

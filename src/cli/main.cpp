@@ -19,6 +19,16 @@ GlobalRank rank_for_errors() {
   }
 }
 
+/// CLI11 takes "" for an optional number as if the option were not given.
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options()) {
+      if (option->get_expected_min() == 0) continue;
+      option->check(CLI::Validator([](std::string& value) { return value.empty() ? "its value is empty" : ""; }, ""));
+    }
+  }
+}
+
 int fail(const std::exception& error, int code) {
   print_rank_error(error, rank_for_errors());
   return code;
@@ -45,6 +55,7 @@ int run(int argc, char** argv) {
     add_generate_command(app);
     add_plan_command(app);
     add_verify_command(app);
+    refuse_empty_values(app);
     return run(app, argc, argv);
   } catch (const std::exception& error) {
     return fail(error, exit_code_of(error));

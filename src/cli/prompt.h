@@ -15,14 +15,14 @@ namespace headway {
 struct PromptOptions {
   std::optional<std::string> text;
   std::optional<std::filesystem::path> file;
-  std::vector<int64_t> token_ids;
+  std::optional<std::string> token_ids;  ///< decimal, joined by commas
   bool chat = false;
   std::optional<std::string> system;
 };
 
 void add_prompt_options(CLI::App& app, PromptOptions& options);
 
-/// The tokenizer of a model folder; none if the folder has no tokenizer.json.
+/// The tokenizer of a model folder; none if the folder has neither tokenizer.json nor vocab.json.
 std::optional<Tokenizer> find_tokenizer(const std::filesystem::path& folder);
 
 /// The ids of the prompt. Throws UsageError if it is empty, an id is not in the vocabulary, or the folder lacks the

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "cli/errors.h"
 #include "cli/launcher.h"
@@ -19,12 +22,24 @@ namespace {
 
 constexpr GroupRank kFirst{0};
 
+/// Tells files of different contents apart (FNV-1a).
+std::string digest_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  uint64_t hash = 0xcbf29ce484222325;
+  for (std::istreambuf_iterator<char> byte(file), end; byte != end; ++byte) {
+    hash = (hash ^ static_cast<unsigned char>(*byte)) * 0x100000001b3;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
 /// What must be the same on every rank, beside the sizes of the groups.
 std::string settings_text(const ModelOptions& options, const ModelPlan& plan) {
   const ModelConfig& config = plan.config;
   std::string text = fmt::format("model={} with {} layers, hidden size {}, heads {}/{}, vocabulary {}\n",
                                  config.architecture, config.num_layers, config.hidden_size, config.total_q_heads,
                                  config.total_kv_heads, config.vocab_size);
+  const bool folder = std::filesystem::is_directory(plan.folder);
+  text += fmt::format("digest of config.json={}\n", digest_of(folder ? plan.folder / "config.json" : plan.folder));
   text += fmt::format("embedding-group={}\nlm-head-group={}\nattn-replicas={}\n", options.embedding_group,
                       options.lm_head_group, options.attn_replicas);
   text += fmt::format("dtype={}\ndevice={}\nmax-model-len={}\nkv-blocks={}\n", options.dtype, options.device,
@@ -81,17 +96,20 @@ void run_on_ranks(const ModelOptions& options, const ModelPlan& plan,
 }
 
 int64_t decide_on_first_rank(const GroupCoordinator& world, const std::function<int64_t()>& work) {
-  std::string error;
-  int64_t number = 0;
+  std::string verdict;
   if (world.is_first()) {
     try {
-      number = work();
-    } catch (const Error& refused) {
-      error = refused.what();
+      verdict = std::to_string(work());
+    } catch (const UsageError& refused) {
+      verdict = fmt::format("usage:{}", refused.what());
+    } catch (const std::exception& failed) {
+      verdict = fmt::format("error:{}", failed.what());
     }
   }
-  const std::string verdict = world.broadcast_object(error.empty() ? std::to_string(number) : "!" + error, kFirst);
-  if (verdict.starts_with('!')) throw UsageError(verdict.substr(1));
+  verdict = world.broadcast_object(verdict, kFirst);
+  constexpr size_t kKind = 6;
+  if (verdict.starts_with("usage:")) throw UsageError(verdict.substr(kKind));
+  if (verdict.starts_with("error:")) throw Error(verdict.substr(kKind));
   return std::stoll(verdict);
 }
 

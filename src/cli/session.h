@@ -15,7 +15,8 @@ namespace headway {
 void run_on_ranks(const ModelOptions& options, const ModelPlan& plan,
                   const std::function<void(const ParallelState&)>& body);
 
-/// Runs `work` on rank 0 and returns its number on every rank; what it throws is thrown on every rank, as a UsageError.
+/// Runs `work` on rank 0 and returns its number on every rank; what it throws is thrown on every rank,
+/// as a UsageError if it is one, else as an Error.
 int64_t decide_on_first_rank(const GroupCoordinator& world, const std::function<int64_t()>& work);
 
 /// Loads the model; rank 0 shows how far it is.

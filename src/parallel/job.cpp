@@ -108,6 +108,7 @@ std::shared_ptr<Communicator> Job::communicator_for(const RankList& ranks, Group
 
 GroupCoordinator Job::make_group(const std::string& name, const RankList& ranks) {
   const auto self = std::find(ranks.begin(), ranks.end(), launch_.rank);
+  if (self == ranks.end()) throw ArgumentError(fmt::format("{}: rank {} is not in it", name, launch_.rank.value));
   const GroupRank rank{static_cast<int>(self - ranks.begin())};
   return GroupCoordinator(name, ranks, launch_.rank, communicator_for(ranks, rank), failures_);
 }

@@ -1,11 +1,16 @@
 #include "spmd/adopt_weights.h"
 
+#include "headway/base/error.h"
 #include "headway/weights/weight_loader.h"
 
 namespace headway {
 
 at::Tensor section_of(const Parameter& whole, const TensorSlice& section) {
   return whole.tensor.narrow(section.dim, section.offset, section.range.size());
+}
+
+void require_whole(const GroupCoordinator& group) {
+  if (group.size() > 1) throw ConfigError("TP > 1 is only supported under SPMD.");
 }
 
 void adopt_weights(Module& sharded, const Module& original) {

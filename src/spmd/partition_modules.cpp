@@ -15,6 +15,14 @@ const T& as(const std::shared_ptr<Module>& module) {
   return *typed;
 }
 
+/// As a T whose weights are whole.
+template <typename T>
+const T& whole(const std::shared_ptr<Module>& module) {
+  const T& typed = as<T>(module);
+  require_whole(typed.group());
+  return typed;
+}
+
 const GroupCoordinator& sharding_group(const DeviceMesh& mesh) {
   return mesh.group({"x"});
 }
@@ -53,14 +61,14 @@ std::shared_ptr<Module> partition_qkv_parallel_linear(const std::shared_ptr<Modu
 
 std::shared_ptr<Module> partition_column_parallel_linear(const std::shared_ptr<Module>& original,
                                                          const DeviceMesh& mesh, ReplacedModules& replaced) {
-  auto sharded = sharded_column(as<ColumnParallelLinear>(original), sharding_group(mesh));
+  auto sharded = sharded_column(whole<ColumnParallelLinear>(original), sharding_group(mesh));
   adopt_weights(*sharded, *original);
   return sharded;
 }
 
 std::shared_ptr<Module> partition_row_parallel_linear(const std::shared_ptr<Module>& original, const DeviceMesh& mesh,
                                                       ReplacedModules& replaced) {
-  const auto& row = as<RowParallelLinear>(original);
+  const auto& row = whole<RowParallelLinear>(original);
   auto sharded =
       std::make_shared<RowParallelLinear>(sharding_group(mesh), row.shape(), from_global_input(row.options()));
   adopt_weights(*sharded, row);
@@ -69,7 +77,7 @@ std::shared_ptr<Module> partition_row_parallel_linear(const std::shared_ptr<Modu
 
 std::shared_ptr<Module> partition_vocab_parallel_embedding(const std::shared_ptr<Module>& original,
                                                            const DeviceMesh& mesh, ReplacedModules& replaced) {
-  const auto& shape = as<VocabParallelEmbedding>(original).weight()->shape;
+  const auto& shape = whole<VocabParallelEmbedding>(original).weight()->shape;
   auto sharded = std::make_shared<VocabParallelEmbedding>(sharding_group(mesh), shape[0], shape[1]);
   adopt_weights(*sharded, *original);
   return sharded;
@@ -77,7 +85,7 @@ std::shared_ptr<Module> partition_vocab_parallel_embedding(const std::shared_ptr
 
 std::shared_ptr<Module> partition_parallel_lm_head(const std::shared_ptr<Module>& original, const DeviceMesh& mesh,
                                                    ReplacedModules& replaced) {
-  const auto& weight = as<ParallelLMHead>(original).own_parameters().front();
+  const auto& weight = whole<ParallelLMHead>(original).own_parameters().front();
   const auto tied = replaced.find(weight.get());
   if (tied != replaced.end()) return std::make_shared<ParallelLMHead>(as<VocabParallelEmbedding>(tied->second));
   auto sharded = std::make_shared<ParallelLMHead>(sharding_group(mesh), weight->shape[0], weight->shape[1]);

@@ -12,7 +12,7 @@ namespace headway {
 namespace {
 
 void check_original(const QKVParallelLinear& original) {
-  if (original.group().size() > 1) throw ConfigError("TP > 1 is only supported under SPMD.");
+  require_whole(original.group());
   if (!original.options().bias) return;
   if (original.own_parameter("bias").slices.size() != original.sections().size()) {
     throw ConfigError("QKVParallelLinear should have q, k, and v biases together.");

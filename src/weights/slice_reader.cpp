@@ -19,7 +19,9 @@ int64_t product(std::span<const int64_t> sizes) {
 /// Pages of a file from the first byte read since the last release, let go in windows.
 class ReadWindow {
  public:
-  explicit ReadWindow(const PlannedCopy& copy) : file_(*copy.location->file), data_(file_.data(copy.location->info)) {}
+  /// Nothing is read from `slice_end` on.
+  ReadWindow(const PlannedCopy& copy, int64_t slice_end)
+      : file_(*copy.location->file), data_(file_.data(copy.location->info)), slice_end_(slice_end) {}
   ~ReadWindow() { release(); }
   ReadWindow(const ReadWindow&) = delete;
   ReadWindow& operator=(const ReadWindow&) = delete;
@@ -36,7 +38,7 @@ class ReadWindow {
   }
 
  private:
-  int64_t window_at(int64_t begin) const { return std::min(kWindowBytes, static_cast<int64_t>(data_.size()) - begin); }
+  int64_t window_at(int64_t begin) const { return std::min(kWindowBytes, slice_end_ - begin); }
 
   void release() {
     file_.release(data_.subspan(static_cast<size_t>(begin_), static_cast<size_t>(end_ - begin_)));
@@ -45,6 +47,7 @@ class ReadWindow {
 
   const SafetensorsFile& file_;
   std::span<const std::byte> data_;
+  int64_t slice_end_;
   int64_t begin_ = 0;
   int64_t end_ = 0;
 };
@@ -76,7 +79,7 @@ void SliceReader::read_into(const PlannedCopy& copy, const at::Tensor& target, i
   const int64_t target_size = target.element_size();
   const int64_t longest_piece = kWindowBytes / source_size;
   auto* target_data = static_cast<std::byte*>(target.data_ptr());
-  ReadWindow window(copy);
+  ReadWindow window(copy, ((rows - 1) * full_shape[dim] + range.end) * columns * source_size);
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t source_begin = (row * full_shape[dim] + range.begin) * columns;
     const int64_t target_begin = (row * target.size(slice->dim) + offset) * columns;

@@ -26,9 +26,10 @@ class Job;
 /// The process groups of one process, built once from a launch environment and the sizes.
 class ParallelState {
  public:
-  /// Builds world, TP, lm_head_tp and attn_dp groups; every rank creates every group in the same order. Compares the
-  /// sizes and `settings` (lines "name=value" that must be equal everywhere) over all ranks and throws LaunchError
-  /// naming the ranks and values that differ, on every rank.
+  /// Builds world, TP, lm_head_tp and attn_dp groups; each rank connects the groups that it is in, in the same order
+  /// everywhere: over c10d's backends a group is a meeting of its members alone, under a prefix of its own in one
+  /// store, and ranks outside have nothing to do. Compares the sizes and `settings` (lines "name=value" that must be
+  /// equal everywhere) over all ranks and throws LaunchError naming the ranks and values that differ, on every rank.
   static std::unique_ptr<ParallelState> create(const LaunchEnvironment& launch, int tp, int attn_tp,
                                                const DistributedOptions& options = {},
                                                const std::string& settings = "");

@@ -174,13 +174,26 @@ TEST_F(ShardModel, SpmdQkvEqualsThePlainOneWithAndWithoutAMesh) {
 
 TEST_F(ShardModel, RefusesWhatWasBuiltForSeveralRanks) {
   if (world_size() == 1) GTEST_SKIP() << "needs two ranks";
-  const QKVParallelLinear sharded(state_.tp(), {16, 2, {8, 8}});
+  const QKVParallelLinear sharded(testing::parallel_state(world_size()).tp(), {16, 2, {8, 8}});
   try {
     SpmdQKVParallelLinear again(sharded, &mesh_);
     FAIL() << "a layer over several ranks was sharded again";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(), "TP > 1 is only supported under SPMD.");
   }
+}
+
+TEST_F(ShardModel, RefusesEveryKindOfModuleThatIsCutAlready) {
+  if (world_size() == 1) GTEST_SKIP() << "needs two ranks";
+  const GroupCoordinator& group = testing::parallel_state(world_size()).tp();
+  ReplacedModules none;
+  EXPECT_THROW(partition_column_parallel_linear(std::make_shared<ColumnParallelLinear>(group, 2, 8), mesh_, none),
+               ConfigError);
+  EXPECT_THROW(partition_row_parallel_linear(std::make_shared<RowParallelLinear>(group, RowShape{8, 2}), mesh_, none),
+               ConfigError);
+  EXPECT_THROW(partition_vocab_parallel_embedding(std::make_shared<VocabParallelEmbedding>(group, 8, 2), mesh_, none),
+               ConfigError);
+  EXPECT_THROW(partition_parallel_lm_head(std::make_shared<ParallelLMHead>(group, 8, 2), mesh_, none), ConfigError);
 }
 
 TEST_F(ShardModel, RefusesATopLevelModuleThatWouldBeReplaced) {
