@@ -41,7 +41,8 @@ struct Layers {
   std::vector<KVCacheView> caches;
   at::Tensor q;
 
-  Layers(int64_t sequences, int64_t query, int64_t context, int64_t count) : batch(batch_of(sequences, query, context)) {
+  Layers(int64_t sequences, int64_t query, int64_t context, int64_t count)
+      : batch(batch_of(sequences, query, context)) {
     const int64_t blocks = sequences * static_cast<int64_t>(batch.block_tables[0].size());
     for (int64_t layer = 0; layer < count; ++layer) {
       caches.push_back({activations({blocks, block_size, kv_heads, head_dim}, at::kBFloat16),

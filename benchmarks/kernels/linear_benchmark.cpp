@@ -80,9 +80,9 @@ void PrefillLinear(benchmark::State& state) {
   const at::Tensor weight = activations({state.range(2), state.range(1)}, at::kBFloat16);
   const at::Tensor x = activations({state.range(0), state.range(1)}, at::kBFloat16);
   for (auto _ : state) benchmark::DoNotOptimize(kernels::linear(x, weight));
-  state.counters["GFLOP/s"] = benchmark::Counter(
-      2e-9 * static_cast<double>(state.range(0) * state.range(1) * state.range(2)),
-      benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * static_cast<double>(state.range(0) * state.range(1) * state.range(2)),
+                         benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK(PrefillLinear)
     ->ArgNames({"tokens", "in", "out"})

@@ -13,7 +13,7 @@
 namespace headway::kernels {
 
 struct ThreadPoolOptions {
-  int threads = 1;         ///< the caller included
+  int threads = 1;              ///< the caller included
   std::vector<int> cores = {};  ///< one per thread, the caller's first: where to pin the others; empty: share the cores
 };
 

@@ -20,7 +20,8 @@ SliceSource section_source(const Parameter& parameter, const std::string& sectio
 /// Where the parameter's sections come from in a tensor that holds them all, one behind the other.
 std::vector<SliceSource> fused_sources(const Parameter& parameter);
 
-/// Checks that the parameter has memory of its shape, and that its slices lie in it and fill it. Throws ArgumentError naming it.
+/// Checks that the parameter has memory of its shape, and that its slices lie in it and fill it. Throws ArgumentError
+/// naming it.
 void check_allotted(const Parameter& parameter);
 
 }  // namespace headway
