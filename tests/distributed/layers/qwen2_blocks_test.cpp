@@ -140,8 +140,23 @@ TEST_P(Qwen2Blocks, LogitsEqualTheUnshardedOnesForEveryChoiceOfVocabularyGroups)
   }
 }
 
+// Fault case A08: projections and KV cache both follow the attention group, not the TP group.
+TEST(Qwen2Heads, ProjectionsAndCacheFollowTheAttentionGroup) {
+  if (testing::world_size() != 4) GTEST_SKIP() << "its values are those of 4 ranks with attention over 2";
+  ModelConfig config = config_of(8, 4, 48, false);
+  const auto model = build_model(config, {}, testing::parallel_state(2));
+  allocate_parameters(*model, at::kFloat);
+  EXPECT_EQ(model->heads().local_q_heads(), 4);
+  EXPECT_EQ(model->heads().local_kv_heads(), 2);
+  EXPECT_EQ(model->allocate_kv_cache(3, 16).front().keys.sizes(), (std::vector<int64_t>{3, 16, 2, 4}));
+  for (const auto& [name, parameter] : model->named_parameters()) {
+    if (name.ends_with("qkv_proj.weight")) EXPECT_EQ(parameter->shape, (std::vector<int64_t>{(4 + 2 + 2) * 4, 24}));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Qwen2Blocks,
-                         ::testing::Values(Case{4, 2, 48}, Case{9, 3, 37}, Case{14, 2, 5}, Case{28, 4, 64}));
+                         ::testing::Values(Case{4, 2, 48}, Case{8, 4, 48}, Case{9, 3, 37}, Case{14, 2, 5},
+                                           Case{28, 4, 64}));
 
 }  // namespace
 }  // namespace headway
