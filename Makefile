@@ -53,7 +53,7 @@ tidy: configure ## Run clang-tidy (FILES="..." limits it)
 rooms: ## Check which room includes which
 	@python3 tools/check_rooms.py
 
-install-example: build ## Install into a temporary folder, then build and run examples/generate against it
+install-example: build $(DEMO_MODEL)/config.json ## Install into a temporary folder, then build and run examples/generate against it
 	@tools/install_example.sh $(DEMO_MODEL)
 
 clean: ## Remove the build folders (the .venv and .cache stay)
