@@ -77,7 +77,9 @@ std::optional<Tokenizer> find_tokenizer(const std::filesystem::path& folder) {
 std::vector<int32_t> prompt_token_ids(const PromptOptions& options, const std::filesystem::path& folder,
                                       const std::optional<Tokenizer>& tokenizer, int64_t vocab_size) {
   if (options.token_ids) return given_ids(*options.token_ids, vocab_size);
-  if (!tokenizer) throw UsageError(fmt::format("{} has no tokenizer; only --token-ids work", folder.string()));
+  if (!tokenizer)
+    throw UsageError(
+        fmt::format("{} has neither tokenizer.json nor vocab.json; only --token-ids work", folder.string()));
   const std::string text = options.file ? read_file(*options.file) : *options.text;
   std::vector<int32_t> ids = options.chat ? chat_ids(options, folder, *tokenizer, text) : tokenizer->encode(text);
   if (ids.empty()) throw UsageError("the prompt is empty");
