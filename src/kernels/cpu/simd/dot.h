@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/cpu/simd/element.h"
+#include "kernels/cpu/simd/product.h"
 #include "kernels/cpu/simd/values.h"
 
 namespace headway::kernels::simd {
@@ -17,6 +18,7 @@ struct FloatDot {
   using RowReg = typename V::Reg;
   using InputReg = typename V::Reg;
   using Values = FloatValues<V, T>;
+  using Product = FloatProduct<V, T>;
   static constexpr int step = V::width;              ///< elements that one accumulation takes
   static constexpr int most_inputs = V::dot_inputs;  ///< of a tile
 

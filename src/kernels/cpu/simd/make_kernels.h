@@ -24,7 +24,7 @@ constexpr KernelTable make_table() {
           .pack_heads = DecodeKernel<Dot>::pack,
           .attend_decode = DecodeKernel<Dot>::run,
           .merge_splits = merge_splits<V, T>,
-          .attend_prefill = PrefillKernel<V, T>::run};
+          .attend_prefill = PrefillKernel<typename Dot::Product>::run};
 }
 
 }  // namespace

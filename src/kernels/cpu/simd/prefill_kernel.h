@@ -2,64 +2,41 @@
 
 #include "kernels/cpu/simd/cached_rows.h"
 #include "kernels/cpu/simd/math.h"
+#include "kernels/cpu/simd/product.h"
 
 namespace headway::kernels::simd {
 namespace {
 
-/// c[r][n] = a[r][k] b[k][n] (+ c[r][n] * factors[r]) for R rows and N vectors of columns.
-template <class V, int R, int N, bool Add>
-inline __attribute__((always_inline)) void multiply_tile(const float* a, int64_t a_stride, const float* b,
-                                                         int64_t b_stride, int64_t depth,
-                                                         const typename V::Reg* factors, float* c, int64_t c_stride) {
-  typename V::Reg sum[R][N];
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int n = 0; n < N; ++n) {
-      sum[r][n] = Add ? V::mul(V::load(c + r * c_stride + n * V::width), factors[r]) : V::zero();
-    }
-  }
-  for (int64_t k = 0; k < depth; ++k) {
-    typename V::Reg column[N];
-#pragma GCC unroll 4
-    for (int n = 0; n < N; ++n) column[n] = V::load(b + k * b_stride + n * V::width);
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-      const typename V::Reg row = V::set1(a[r * a_stride + k]);
-#pragma GCC unroll 4
-      for (int n = 0; n < N; ++n) sum[r][n] = V::multiply_add(row, column[n], sum[r][n]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 4
-    for (int n = 0; n < N; ++n) V::store(c + r * c_stride + n * V::width, sum[r][n]);
-  }
-}
-
-/// A block of query tokens: bound by arithmetic, so a tile of K (transposed) and one of V are unpacked to fp32 once for
-/// all rows, a row being one head of one token. Online softmax over tiles.
-template <class V, typename T>
+/// A block of query tokens: bound by arithmetic, so a tile of K (transposed) and one of V are packed once for all rows,
+/// a row being one head of one token. Online softmax over tiles.
+template <class Product>
 class PrefillKernel {
  public:
-  using Reg = typename V::Reg;
-
   static void run(const PrefillCall& call) { PrefillKernel(call).run(); }
 
  private:
+  using V = typename Product::Vector;
+  using T = typename Product::Element;
+  using Operand = typename Product::Operand;
+  using Reg = typename V::Reg;
   static constexpr int64_t tile = attention_tile;
+  static constexpr int64_t depth = Product::depth;
   static constexpr int R = V::outer_rows;
+  static constexpr int N = V::outer_vectors;
 
   explicit PrefillKernel(const PrefillCall& call)
       : call_(call), dim_(call.cache.head_dim), stride_(padded(dim_)), rows_(call.tokens * call.heads) {
     const int64_t room = padded(rows_ + 16);
-    q_ = call.scratch;
-    weighted_ = q_ + room * stride_;
-    keys_ = weighted_ + room * stride_;
-    values_ = keys_ + tile * stride_;
-    largest_ = values_ + tile * stride_;
+    weighted_ = call.scratch;
+    largest_ = weighted_ + room * stride_;
     sum_ = largest_ + room;
-    for (int64_t i = 0; i < 2 * room * stride_; ++i) q_[i] = 0;
+    float* operands = sum_ + room;
+    q_ = reinterpret_cast<Operand*>(operands);
+    keys_ = reinterpret_cast<Operand*>(operands + room * stride_);
+    values_ = reinterpret_cast<Operand*>(operands + (room + tile) * stride_);
+    for (int64_t i = 0; i < room * stride_; ++i) weighted_[i] = 0;
+    for (int64_t i = 0; i < room * stride_; ++i) q_[i] = Operand{};
+    for (int64_t i = 0; i < tile * stride_; ++i) keys_[i] = values_[i] = Operand{};
     for (int64_t i = 0; i < room; ++i) {
       largest_[i] = -__builtin_inff();
       sum_[i] = 0;
@@ -67,81 +44,78 @@ class PrefillKernel {
   }
 
   void run() {
-    load_queries();
+    for (int64_t row = 0; row < rows_; ++row) {
+      const T* from = static_cast<const T*>(call_.q) + (row / call_.heads) * call_.q_token_stride +
+                      (row % call_.heads) * call_.q_head_stride;
+      Product::pack_row(from, dim_, q_ + row * stride_);
+    }
     const int64_t end = call_.first_position + call_.tokens;
     int64_t begin = call_.first_position + 1 - call_.window;
     begin = begin < 0 ? 0 : begin / tile * tile;
     for (; begin < end; begin += tile) {
       const int64_t positions = end - begin < tile ? end - begin : tile;
-      unpack(begin, positions);
+      pack(begin, positions);
       for (int64_t row = 0; row < rows_; row += R) run_rows(row, begin, positions);
     }
     store_outputs();
   }
 
-  void load_queries() {
-    for (int64_t row = 0; row < rows_; ++row) {
-      const T* from = static_cast<const T*>(call_.q) + (row / call_.heads) * call_.q_token_stride +
-                      (row % call_.heads) * call_.q_head_stride;
-      for_each_vector(
-          [&](int64_t d, int n) { V::store(q_ + row * stride_ + d, V::mul(load(from + d, n), V::set1(call_.scale))); });
-    }
-  }
-
-  void unpack(int64_t begin, int64_t positions) {
+  /// The rest of a short tile repeats its last position; no row sees it.
+  void pack(int64_t begin, int64_t positions) {
     SlotPointers<T, tile> slots;
     slots.find(call_.cache, begin, begin + positions);
-    for (int64_t t = 0; t < positions; ++t) {
-      for_each_vector([&](int64_t d, int n) {
-        V::store(values_ + t * stride_ + d, load(slots.values()[t] + call_.offset + d, n));
-        float key[V::width];
-        V::store(key, load(slots.keys()[t] + call_.offset + d, n));
-        for (int i = 0; i < n; ++i) keys_[(d + i) * tile + t] = key[i];
-      });
+    for (int64_t t = 0; t < tile; ++t) {
+      Product::pack_column(slots.keys()[t] + call_.offset, dim_, tile, keys_ + t * depth);
     }
-    for (int64_t d = 0; d < dim_; ++d) {
-      for (int64_t t = positions; t < tile; ++t) keys_[d * tile + t] = 0;
+    for (int64_t t = 0; t < tile; t += depth) {
+      Product::pack_step(slots.values() + t, call_.offset, dim_, values_ + t * stride_);
     }
   }
 
   void run_rows(int64_t row, int64_t begin, int64_t positions) {
+    const int64_t last_row = row + R < rows_ ? row + R - 1 : rows_ - 1;
+    const int64_t seen = clamp(position_of(last_row) + 1 - begin, positions);
+    if (seen == 0) return;
     alignas(64) float scores[R * tile];
-    constexpr int N = V::outer_vectors;
-    for (int64_t t = 0; t < positions; t += N * V::width) {
-      multiply_tile<V, R, N, false>(q_ + row * stride_, stride_, keys_ + t, tile, dim_, nullptr, scores + t, tile);
+    for (int64_t t = 0; t < seen; t += N * V::width) {
+      multiply_tile<Product, R, N, false>(q_ + row * stride_, stride_, keys_ + t * depth, tile,
+                                          (dim_ + depth - 1) / depth, nullptr, scores + t, tile);
     }
+    alignas(64) Operand weights[R * tile];
     Reg factors[R];
-    for (int r = 0; r < R; ++r) factors[r] = soften(row + r, begin, positions, scores + r * tile);
+    for (int r = 0; r < R; ++r) factors[r] = soften(row + r, begin, seen, scores + r * tile, weights + r * tile);
     float* weighted = weighted_ + row * stride_;
+    const int64_t steps = (seen + depth - 1) / depth;
     int64_t d = 0;
     for (; d + N * V::width <= stride_; d += N * V::width) {
-      multiply_tile<V, R, N, true>(scores, tile, values_ + d, stride_, positions, factors, weighted + d, stride_);
+      multiply_tile<Product, R, N, true>(weights, tile, values_ + d * depth, stride_, steps, factors, weighted + d,
+                                         stride_);
     }
     for (; d < stride_; d += V::width) {
-      multiply_tile<V, R, 1, true>(scores, tile, values_ + d, stride_, positions, factors, weighted + d, stride_);
+      multiply_tile<Product, R, 1, true>(weights, tile, values_ + d * depth, stride_, steps, factors, weighted + d,
+                                         stride_);
     }
   }
 
-  /// The scores of the positions that a row sees become exp(score - largest), the others 0; returns by what its sums
-  /// of earlier tiles must be multiplied.
-  Reg soften(int64_t row, int64_t begin, int64_t positions, float* scores) {
-    const int64_t last = call_.first_position + row / call_.heads;
-    const int64_t first_seen = clamp(last + 1 - call_.window - begin, positions);
-    const int64_t end_seen = clamp(last + 1 - begin, positions);
-    if (row >= rows_ || first_seen >= end_seen) {
-      for (int64_t t = 0; t < positions; ++t) scores[t] = 0;
+  /// exp(scale * score - largest) of the positions that a row sees, 0 for the others up to the next whole vector.
+  /// Returns by what its sums of earlier tiles must be multiplied.
+  Reg soften(int64_t row, int64_t begin, int64_t seen, float* scores, Operand* weights) {
+    const int64_t first = row < rows_ ? clamp(position_of(row) + 1 - call_.window - begin, seen) : 0;
+    const int64_t end = row < rows_ ? clamp(position_of(row) + 1 - begin, seen) : 0;
+    if (first >= end) {
+      for (int64_t t = 0; t < seen; t += V::width) V::store(weights + t, V::zero());
       return V::set1(1.0f);
     }
-    for (int64_t t = 0; t < first_seen; ++t) scores[t] = -__builtin_inff();
-    for (int64_t t = end_seen; t < tile; ++t) scores[t] = -__builtin_inff();
+    for (int64_t t = 0; t < first; ++t) scores[t] = -__builtin_inff();
+    for (int64_t t = end; t < tile; ++t) scores[t] = -__builtin_inff();
+    const Reg scale = V::set1(call_.scale);
     Reg most = V::set1(largest_[row]);
-    for (int64_t t = 0; t < positions; t += V::width) most = V::max(V::load(scores + t), most);
+    for (int64_t t = 0; t < seen; t += V::width) most = V::max(V::mul(V::load(scores + t), scale), most);
     const float largest = V::reduce_max(most);
     Reg total = V::zero();
-    for (int64_t t = 0; t < positions; t += V::width) {
-      const Reg weight = exponential<V>(V::sub(V::load(scores + t), V::set1(largest)));
-      V::store(scores + t, weight);
-      total = V::add(total, weight);
+    for (int64_t t = 0; t < seen; t += V::width) {
+      V::store(weights + t, exponential<V>(V::sub(V::mul(V::load(scores + t), scale), V::set1(largest))));
+      total = V::add(total, V::load(weights + t));
     }
     const Reg factor = exponential<V>(V::set1(largest_[row] - largest));
     float factors[V::width];
@@ -156,33 +130,26 @@ class PrefillKernel {
       T* to = static_cast<T*>(call_.output) + (row / call_.heads) * call_.output_token_stride +
               (row % call_.heads) * call_.output_head_stride;
       const Reg factor = V::set1(1.0f / sum_[row]);
-      for_each_vector([&](int64_t d, int n) {
+      for (int64_t d = 0; d < dim_; d += V::width) {
         const Reg result = V::mul(V::load(weighted_ + row * stride_ + d), factor);
-        n == V::width ? V::store(to + d, result) : V::store_partial(to + d, result, n);
-      });
+        dim_ - d >= V::width ? V::store(to + d, result) : V::store_partial(to + d, result, static_cast<int>(dim_ - d));
+      }
     }
   }
 
-  template <typename Body>
-  void for_each_vector(Body&& body) const {
-    int64_t d = 0;
-    for (; d + V::width <= dim_; d += V::width) body(d, V::width);
-    if (d < dim_) body(d, static_cast<int>(dim_ - d));
-  }
-
-  static Reg load(const T* p, int n) { return n == V::width ? V::load(p) : V::load_partial(p, n); }
+  int64_t position_of(int64_t row) const { return call_.first_position + row / call_.heads; }
   static int64_t clamp(int64_t value, int64_t most) { return value < 0 ? 0 : value < most ? value : most; }
 
   const PrefillCall& call_;
   const int64_t dim_;
   const int64_t stride_;
   const int64_t rows_;
-  float* q_;
   float* weighted_;
-  float* keys_;    // [head_dim, tile]
-  float* values_;  // [tile, head_dim padded]
   float* largest_;
   float* sum_;
+  Operand* q_;       // rows of stride_
+  Operand* keys_;    // [head_dim, tile], packed
+  Operand* values_;  // [tile, stride_], packed
 };
 
 }  // namespace
