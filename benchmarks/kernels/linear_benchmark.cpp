@@ -1,20 +1,14 @@
 #include <benchmark/benchmark.h>
 
-#include <chrono>
 #include <map>
 
 #include "headway/kernels/linear_handover.h"
-#include "headway/kernels/threads.h"
+#include "kernels/against_reading.h"
 #include "kernels/model_shapes.h"
 #include "kernels/ops.h"
-#include "kernels/read_bandwidth.h"
 
 namespace headway::benchmarks {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 const std::vector<at::Tensor>& weights_of(at::ScalarType dtype) {
   static std::map<at::ScalarType, std::vector<at::Tensor>> weights;
@@ -38,31 +32,15 @@ std::vector<at::Tensor> inputs_for(const std::vector<at::Tensor>& weights, int64
   return inputs;
 }
 
-/// All linears of one forward for a few tokens, each pass beside one that only reads as many bytes.
-/// Arguments: dtype, tokens, tokens from which ATen takes over.
+/// All linears of one forward for a few tokens. Arguments: dtype, tokens, tokens from which ATen takes over.
 void DecodeLinears(benchmark::State& state) {
   const auto dtype = static_cast<at::ScalarType>(state.range(0));
   const auto& weights = weights_of(dtype);
   const auto inputs = inputs_for(weights, state.range(1));
   const kernels::LinearHandover before = kernels::linear_handover();
   kernels::set_linear_handover({state.range(2), state.range(2), state.range(2)});
-  static kernels::ReadBandwidth read(int64_t{1} << 30);
-  run_linears(weights, inputs);
-  double read_rate = 0, total = 0;
-  for (auto _ : state) {
-    read_rate += read.measure();
-    const auto start = std::chrono::steady_clock::now();
-    run_linears(weights, inputs);
-    total += seconds_since(start);
-    state.SetIterationTime(seconds_since(start));
-  }
+  run_against_reading(state, static_cast<double>(bytes_of(weights)), [&] { run_linears(weights, inputs); });
   kernels::set_linear_handover(before);
-  const double iterations = static_cast<double>(state.iterations());
-  const double rate = static_cast<double>(bytes_of(weights)) * iterations / total;
-  state.counters["GB/s"] = rate * 1e-9;
-  state.counters["read_GB/s"] = read_rate / iterations * 1e-9;
-  state.counters["ratio"] = rate / (read_rate / iterations);
-  state.counters["passes/s"] = iterations / total;
 }
 
 void decode_arguments(benchmark::internal::Benchmark* benchmark) {
@@ -73,7 +51,7 @@ void decode_arguments(benchmark::internal::Benchmark* benchmark) {
     }
   }
 }
-BENCHMARK(DecodeLinears)->Apply(decode_arguments)->UseManualTime()->Unit(benchmark::kMillisecond)->MinTime(0.3);
+BENCHMARK(DecodeLinears)->Apply(decode_arguments)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(9);
 
 /// One shape for a prefill's tokens. Arguments: tokens, in, out.
 void PrefillLinear(benchmark::State& state) {

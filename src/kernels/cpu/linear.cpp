@@ -32,6 +32,8 @@ namespace {
 constexpr int64_t bytes_per_thread = 16 * 1024;
 // Weights that stay in the second-level cache while several groups of tokens pass.
 constexpr int64_t resident_bytes = 256 * 1024;
+// Packed inputs of a group of tokens that stay there meanwhile.
+constexpr int64_t group_bytes = 384 * 1024;
 // Fewer columns of the output than this are not worth another thread of ATen's.
 constexpr int64_t gemm_columns = 32;
 
@@ -57,9 +59,11 @@ std::vector<simd::LinearCall> calls_for(const simd::KernelTable& kernels, const 
   thread_local Scratch scratch;
   const int64_t token_floats = simd::packed_floats(1, x.size(1));
   float* packed = scratch.floats(x.size(0) * token_floats);
+  const int64_t fitting = group_bytes / (token_floats * static_cast<int64_t>(sizeof(float))) / 8 * 8;
+  const int64_t group_tokens = std::clamp<int64_t>(fitting, 8, simd::most_linear_tokens);
   std::vector<simd::LinearCall> calls;
-  for (int64_t token = 0; token < x.size(0); token += simd::most_linear_tokens) {
-    const int64_t tokens = std::min(x.size(0) - token, simd::most_linear_tokens);
+  for (int64_t token = 0; token < x.size(0); token += group_tokens) {
+    const int64_t tokens = std::min(x.size(0) - token, group_tokens);
     float* group = packed + token * token_floats;
     kernels.pack_inputs(element_at(x, token * x.stride(0)), x.stride(0), tokens, x.size(1), group);
     calls.push_back({.weight = weight.const_data_ptr(),

@@ -1,4 +1,5 @@
 #include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 
@@ -136,6 +137,23 @@ TEST_P(Handover, AtenTakesAnyNumberOfTokensAndThreads) {
       expect_close(linear(x, weight, bias), reference::linear(x, weight, bias), 2.0);
     }
   }
+}
+
+TEST_P(Handover, MeasuringChangesNothingButTheAnswer) {
+  set_linear_handover({.fp32_tokens = 7, .bf16_tokens = 8, .fp16_tokens = 9});
+  const LinearHandover before = linear_handover();
+  const LinearHandover measured = measure_linear_handover(random({64, 96}));
+  EXPECT_EQ(linear_handover(), before);
+  const auto expect = [&](at::ScalarType type, int64_t tokens, int64_t unmeasured) {
+    if (type != dtype()) {
+      EXPECT_EQ(tokens, unmeasured);
+    } else {
+      EXPECT_THAT(tokens, testing::AnyOf(16, 32, 64, 128, 256, INT64_MAX));
+    }
+  };
+  expect(at::kFloat, measured.fp32_tokens, 7);
+  expect(at::kBFloat16, measured.bf16_tokens, 8);
+  expect(at::kHalf, measured.fp16_tokens, 9);
 }
 
 }  // namespace
