@@ -50,9 +50,10 @@ class Planner {
                               .runs = runs,
                               .tokens = {token, token + 1},
                               .positions = {begin, end},
-                              .partial_row = plan_.partial_rows});
+                              .partial_row = plan_.partial_rows,
+                              .cost = (end - begin) * q_heads.size()});
       plan_.partial_rows += q_heads.size();
-      plan_.positions += (end - begin) * runs.size();
+      plan_.cost += plan_.pieces.back().cost;
       ++merge.splits;
       begin = end;
     }
@@ -65,9 +66,13 @@ class Planner {
       if (runs_[run].q_heads.empty()) continue;
       const int64_t tokens = std::max<int64_t>(1, prefill_rows / runs_[run].q_heads.size());
       for (int64_t token = batch_.query_starts[sequence]; token < end; token += tokens) {
-        plan_.pieces.push_back(
-            {.sequence = sequence, .runs = {run, run + 1}, .tokens = {token, std::min(end, token + tokens)}});
-        plan_.positions += batch_.context_lengths[sequence];
+        const Range block = {token, std::min(end, token + tokens)};
+        const int64_t seen = batch_.context_lengths[sequence] - (end - block.end);
+        plan_.pieces.push_back({.sequence = sequence,
+                                .runs = {run, run + 1},
+                                .tokens = block,
+                                .cost = block.size() * runs_[run].q_heads.size() * seen});
+        plan_.cost += plan_.pieces.back().cost;
       }
     }
   }
@@ -84,6 +89,23 @@ class Planner {
 int64_t split_positions(int64_t context) {
   const int64_t eighth = (context / 8 + simd::decode_tile - 1) / simd::decode_tile * simd::decode_tile;
   return std::clamp<int64_t>(eighth, 128, 512);
+}
+
+std::vector<Range> AttentionPlan::shares(int64_t threads) const {
+  const bool all_decode =
+      std::all_of(pieces.begin(), pieces.end(), [](const auto& piece) { return piece.is_decode(); });
+  const int64_t count = all_decode ? threads : 8 * threads;
+  std::vector<Range> shares;
+  int64_t begin = 0, spent = 0;
+  const int64_t last = static_cast<int64_t>(pieces.size()) - 1;
+  for (int64_t i = 0; i <= last; ++i) {
+    spent += pieces[i].cost;
+    const int64_t due = cost * (static_cast<int64_t>(shares.size()) + 1) / count;
+    if (i < last && spent + pieces[i + 1].cost / 2 <= due) continue;
+    shares.push_back({begin, i + 1});
+    begin = i + 1;
+  }
+  return shares;
 }
 
 AttentionPlan plan_attention(const AttentionBatch& batch, const std::vector<HeadRun>& runs, int64_t window,

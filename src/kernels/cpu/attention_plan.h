@@ -19,6 +19,9 @@ struct AttentionPiece {
   Range tokens;             ///< rows of q
   Range positions = {};     ///< decode: of the context; empty for prefill
   int64_t partial_row = 0;  ///< decode: where the partial results of its heads go, one row for each
+  int64_t cost = 0;         ///< q rows times positions
+
+  bool is_decode() const { return !positions.empty(); }
 };
 
 /// The splits of one decoded token's context, whose partial results follow each other.
@@ -34,7 +37,11 @@ struct AttentionPlan {
   std::vector<AttentionPiece> pieces;
   std::vector<AttentionMerge> merges;
   int64_t partial_rows = 0;
-  int64_t positions = 0;  ///< K rows that the pieces read in all: how much work it is
+  int64_t cost = 0;  ///< of all pieces
+
+  /// The pieces in runs of about equal cost, as many as there are threads; more where there is prefill, whose pieces
+  /// are large and differ.
+  std::vector<Range> shares(int64_t threads) const;
 };
 
 /// Positions of a split of a context: an eighth of it, between 128 and 512.

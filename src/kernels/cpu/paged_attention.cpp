@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/cpu_ops.h"
+#include "kernels/cpu/decode_calls.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/scratch.h"
 #include "kernels/cpu/tensors.h"
@@ -12,8 +13,8 @@
 namespace headway::kernels::cpu {
 namespace {
 
-// Reading fewer K rows than this is not worth another thread.
-constexpr int64_t least_shared_positions = 64;
+// Less than this (query heads times positions) is not worth another thread.
+constexpr int64_t least_shared_cost = 512;
 
 /// One call of paged_attention: the pieces of its plan, then the merging of split contexts.
 class PagedAttention {
@@ -38,29 +39,17 @@ class PagedAttention {
     largest_ = scratch.floats(rows * (2 + simd::padded(head_dim_)));
     sum_ = largest_ + rows;
     weighted_ = sum_ + rows;
-    const bool shared = plan.positions > least_shared_positions;
-    for_each(shared, plan.pieces,
-             [&](const AttentionPiece& piece) { piece.positions.empty() ? prefill(piece) : decode(piece); });
-    for_each(shared && plan.pieces.size() > plan.merges.size(), plan.merges,
-             [&](const AttentionMerge& part) { merge(part); });
+    const int threads = plan.cost < least_shared_cost ? 1 : thread_pool().threads();
+    const std::vector<Range> shares = plan.shares(threads);
+    thread_pool().run(static_cast<int64_t>(shares.size()), [&](int64_t i) { run_share(plan, shares[i]); });
+    const int64_t merges = static_cast<int64_t>(plan.merges.size());
+    parallel_for(merges, threads > 1 ? 1 : merges, 1, [&](Range part) {
+      for (int64_t i = part.begin; i < part.end; ++i) merge(plan.merges[i]);
+    });
     return output_;
   }
 
  private:
-  template <typename Item, typename Body>
-  static void for_each(bool shared, const std::vector<Item>& items, const Body& body) {
-    if (!shared) {
-      for (const Item& item : items) body(item);
-      return;
-    }
-    // Claims are few bits wide: many items go in whole runs.
-    const int64_t count = static_cast<int64_t>(items.size());
-    const int64_t parts = std::min<int64_t>(count, 1024);
-    thread_pool().run(parts, [&](int64_t part) {
-      for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) body(items[i]);
-    });
-  }
-
   simd::CachedContext cached_context(const AttentionPiece& piece) const {
     return {.keys = cache_.keys.const_data_ptr(),
             .values = cache_.values.const_data_ptr(),
@@ -75,32 +64,41 @@ class PagedAttention {
     return token * output_.stride(0) + head * output_.stride(1);
   }
 
-  void decode(const AttentionPiece& piece) const {
+  /// The pieces of one thread, in order: each decode piece asks for the first rows of the next one.
+  void run_share(const AttentionPlan& plan, Range share) const {
+    DecodeCalls calls;
+    for (int64_t i = share.begin; i < share.end; ++i) {
+      if (plan.pieces[i].is_decode()) add_call(calls, plan.pieces[i]);
+    }
+    for (const simd::DecodeCall& call : calls.link()) kernels_.attend_decode(call);
+    for (int64_t i = share.begin; i < share.end; ++i) {
+      if (!plan.pieces[i].is_decode()) prefill(plan.pieces[i]);
+    }
+  }
+
+  void add_call(DecodeCalls& calls, const AttentionPiece& piece) const {
     const int64_t first_head = runs_[piece.runs.begin].q_heads.begin;
-    const int64_t heads = runs_[piece.runs.end - 1].q_heads.end - first_head;
-    const int64_t packed_floats = simd::packed_floats(1, head_dim_);
-    thread_local Scratch scratch;
-    float* packed = scratch.floats(heads * packed_floats);
-    std::vector<simd::DecodeRun> runs;
     for (int64_t i = piece.runs.begin; i < piece.runs.end; ++i) {
       const Range q_heads = runs_[i].q_heads;
       const int64_t row = piece.partial_row + q_heads.begin - first_head;
-      float* packed_q = packed + (q_heads.begin - first_head) * packed_floats;
+      float* packed = calls.room_for_q(simd::packed_floats(q_heads.size(), head_dim_));
       kernels_.pack_heads(element_at(q_, q_offset(piece.tokens.begin, q_heads.begin)), q_.stride(1), q_heads.size(),
-                          head_dim_, packed_q);
-      runs.push_back({.offset = runs_[i].kv_head * head_dim_,
-                      .packed_q = packed_q,
-                      .heads = q_heads.size(),
-                      .largest = largest_ + row,
-                      .sum = sum_ + row,
-                      .weighted = weighted_ + row * simd::padded(head_dim_)});
+                          head_dim_, packed);
+      calls.add_run({.offset = runs_[i].kv_head * head_dim_,
+                     .packed_q = packed,
+                     .heads = q_heads.size(),
+                     .largest = largest_ + row,
+                     .sum = sum_ + row,
+                     .weighted = weighted_ + row * simd::padded(head_dim_)});
     }
-    kernels_.attend_decode({.cache = cached_context(piece),
-                            .runs = runs.data(),
-                            .run_count = piece.runs.size(),
-                            .scale = scale_,
-                            .begin = piece.positions.begin,
-                            .end = piece.positions.end});
+    calls.add({.cache = cached_context(piece),
+               .runs = nullptr,
+               .run_count = piece.runs.size(),
+               .scale = scale_,
+               .begin = piece.positions.begin,
+               .end = piece.positions.end,
+               .begins_cached = false,
+               .next = nullptr});
   }
 
   void merge(const AttentionMerge& part) const {

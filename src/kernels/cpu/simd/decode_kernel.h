@@ -25,13 +25,15 @@ class DecodeKernel {
     Slots slots[2];
     int current = 0;
     slots[current].find(call.cache, call.begin, end_of(call, call.begin));
-    prefetch_of(call, slots[current], 1).step();
+    if (!call.begins_cached) prefetch_of(call, slots[current], 1).step();
     for (int64_t begin = call.begin; begin < call.end; begin = end_of(call, begin), current = 1 - current) {
       const int64_t end = end_of(call, begin);
+      const DecodeCall* after = end < call.end ? &call : call.next;
       Prefetch prefetch;
-      if (end < call.end) {
-        slots[1 - current].find(call.cache, end, end_of(call, end));
-        prefetch = prefetch_of(call, slots[1 - current], steps_of_tile(call, end - begin));
+      if (after != nullptr) {
+        const int64_t next = end < call.end ? end : after->begin;
+        slots[1 - current].find(after->cache, next, end_of(*after, next));
+        prefetch = prefetch_of(*after, slots[1 - current], steps_of_tile(call, end - begin));
       }
       for (int64_t i = 0; i < call.run_count; ++i) {
         for (int64_t h = 0; h < call.runs[i].heads; h += group) {
@@ -147,7 +149,7 @@ class DecodeKernel {
     const T* keys[4];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) keys[i] = slots_.keys()[t + i] + run_.offset;
-    Reg sums[whole_vectors<V>(4 * M)];
+    Reg sums[4 * M];
 #pragma GCC unroll 16
     for (int i = 0; i < 4 * M; ++i) sums[i] = V::zero();
     accumulate_dots<Dot, 4, M>(keys, q, head_dim_, nullptr, 0, sums);

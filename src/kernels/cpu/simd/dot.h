@@ -116,11 +116,15 @@ constexpr int whole_vectors(int count) {
   return (count + V::width - 1) / V::width * V::width;
 }
 
-/// The sum of each of Count vectors, in order, into `out`. Both have room for whole_vectors(Count).
+/// The sum of each of Count vectors, in order, into `out`, which has room for whole_vectors(Count).
 template <class V, int Count>
-inline __attribute__((always_inline)) void reduce_sums(typename V::Reg* sums, float* out) {
-  for (int i = Count; i < whole_vectors<V>(Count); ++i) sums[i] = V::zero();
-  for (int i = 0; i < Count; i += V::width) V::reduce_add_block(sums + i, out + i);
+inline __attribute__((always_inline)) void reduce_sums(const typename V::Reg* sums, float* out) {
+  if constexpr (Count > V::width) {
+    V::template reduce_add_block<V::width>(sums, out);
+    reduce_sums<V, Count - V::width>(sums + V::width, out + V::width);
+  } else {
+    V::template reduce_add_block<Count>(sums, out);
+  }
 }
 
 }  // namespace

@@ -49,11 +49,13 @@ struct DecodeCall {
   float scale;
   int64_t begin;
   int64_t end;
+  bool begins_cached;      ///< the call before has asked for the first rows
+  const DecodeCall* next;  ///< what the same thread does next, or null: its first rows are asked for at the end
 };
 
 /// The partial results of one head over the splits of a context: rows `row_stride` apart.
 struct MergeCall {
-  const float* largest;
+  float* largest;  ///< overwritten
   const float* sum;
   const float* weighted;  ///< rows of padded(head_dim)
   int64_t splits;

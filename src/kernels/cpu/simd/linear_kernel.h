@@ -6,9 +6,12 @@
 namespace headway::kernels::simd {
 namespace {
 
-/// Weights are read once, a few rows at a time against all tokens. Those few rows are not neighbours: each begins a
-/// part of the range of its own, so that every part is read as one long sequence, which is what prefetchers follow
-/// best. With many tokens the inputs outgrow the first-level cache: a chunk of them then serves a block of rows.
+/// Weights are read from memory once, a few rows at a time. Those few are not neighbours: each begins a part of the
+/// range of its own, so that every part is read as one long sequence, which is what prefetchers follow best.
+///
+/// Tokens that fit one tile of registers take all rows in one go. More tokens take them tile after tile, a block of
+/// rows at a time that stays in the second-level cache meanwhile, while the next block is on its way there. Inputs that
+/// outgrow the first-level cache take the elements of a block chunk after chunk.
 template <class Dot>
 class LinearKernel {
  public:
@@ -31,9 +34,18 @@ class LinearKernel {
   using Input = typename Dot::Input;
   using Reg = typename V::Reg;
   static constexpr int most_inputs = Dot::most_inputs;
-  static constexpr int64_t most_block = 8;  ///< rows of a part that share a chunk of the inputs
+  static constexpr int64_t resident_bytes = 128 * 1024;  ///< of the weights of a block
+  static constexpr int64_t most_chunk = 1280;            ///< elements
+  static constexpr int64_t most_chunked_rows = 16;       ///< of each part in a block that is taken in chunks
 
-  /// Elements [begin, end) of the weight rows `row` + i of every part.
+  /// `count` rows from `row` on, and as many `part` rows further in each other part.
+  struct Rows {
+    int64_t row;
+    int64_t part;
+    int64_t count;
+  };
+
+  /// Elements [begin, end) of the rows, out of all.
   struct Chunk {
     int64_t begin;
     int64_t end;
@@ -42,13 +54,11 @@ class LinearKernel {
   };
 
   explicit LinearKernel(const LinearCall& call) : call_(call), tiles_(call.tokens, most_inputs) {
-    const bool fits = call.in <= 1024 || call.tokens <= 2;
-    chunk_ = fits ? call.in : call.tokens <= 8 ? 1024 : call.tokens <= 16 ? 512 : 256;
-    block_ = fits ? 1 : most_tokens / call.tokens;
-    if (block_ > most_block) block_ = most_block;
-    prefetch_ = call.tokens > 2 || call.prefetch;
-    next_bytes_ = (64 + tiles_.tiles - 1) / tiles_.tiles;
-    for (int64_t tile = 0; tile <= tiles_.tiles; ++tile) tile_begin_[tile] = tiles_.begin(tile);
+    const int64_t tile_bytes = largest_tile() * call.in * static_cast<int64_t>(sizeof(Input));
+    const bool fits = largest_tile() <= 2 || tile_bytes <= 40 * 1024;
+    const int64_t chunks = fits ? 1 : (call.in + most_chunk - 1) / most_chunk;
+    chunk_ = ((call.in + chunks - 1) / chunks + 31) / 32 * 32;
+    ask_ahead_ = call.tokens > 2 || call.prefetch;
   }
 
   int largest_tile() const { return static_cast<int>((tiles_.inputs + tiles_.tiles - 1) / tiles_.tiles); }
@@ -56,72 +66,94 @@ class LinearKernel {
   template <int R>
   void run_range(int64_t out_begin, int64_t out_end) {
     const int64_t part = (out_end - out_begin) / R;
-    for (int64_t row = 0; row < part; row += block_) {
-      run_block<R>(out_begin + row, part, part - row < block_ ? part - row : block_);
-    }
-    for (int64_t row = out_begin + R * part; row < out_end; row += block_) {
-      run_block<1>(row, 0, out_end - row < block_ ? out_end - row : block_);
+    run_part<R>({out_begin, part, part});
+    run_part<1>({out_begin + R * part, 0, out_end - out_begin - R * part});
+  }
+
+  template <int R>
+  void run_part(const Rows& all) {
+    const int64_t resident = resident_bytes / (R * call_.in * static_cast<int64_t>(sizeof(T)));
+    int64_t block = tiles_.tiles == 1 ? all.count : resident < 1 ? 1 : resident;
+    if (chunk_ < call_.in && block > most_chunked_rows) block = most_chunked_rows;
+    for (int64_t i = 0; i < all.count; i += block) {
+      const Rows rows = {all.row + i, all.part, all.count - i < block ? all.count - i : block};
+      for (int64_t tile = 0; tile < tiles_.tiles; ++tile) run_block<R>(rows, tile);
     }
   }
 
-  /// Rows [row, row + block) of each of R parts, which begin `part` rows apart.
   template <int R>
-  void run_block(int64_t row, int64_t part, int64_t block) {
+  void run_block(const Rows& rows, int64_t tile) {
     for (int64_t begin = 0; begin < call_.in; begin += chunk_) {
       const bool last = begin + chunk_ >= call_.in;
-      const Chunk chunk = {begin, last ? call_.in : begin + chunk_, begin == 0, last};
-      for (int64_t i = 0; i < block; ++i) {
-        for (int64_t tile = 0; tile < tiles_.tiles; ++tile) {
-          run_tile<R, most_inputs>(chunk, row + i, part, tile, sums_ + i * R * call_.tokens);
-        }
-      }
+      run_tile<R, most_inputs>(rows, {begin, last ? call_.in : begin + chunk_, begin == 0, last}, tile);
     }
   }
 
   /// Finds the tile of M inputs at compile time.
   template <int R, int M>
-  void run_tile(const Chunk& chunk, int64_t row, int64_t part, int64_t tile, Reg* row_sums) {
+  void run_tile(const Rows& rows, const Chunk& chunk, int64_t tile) {
     if constexpr (M > 1) {
-      if (tile_begin_[tile + 1] - tile_begin_[tile] < M) return run_tile<R, M - 1>(chunk, row, part, tile, row_sums);
+      if (tiles_.size(tile) < M) return run_tile<R, M - 1>(rows, chunk, tile);
     }
-    if constexpr (R == 1 || R <= V::dot_rows(M)) multiply<R, M>(chunk, row, part, tile, row_sums);
+    if constexpr (R == 1 || R <= V::dot_rows(M)) {
+      chunk.first&& chunk.last ? multiply<R, M, true>(rows, chunk, tile) : multiply<R, M, false>(rows, chunk, tile);
+    }
   }
 
-  template <int R, int M>
-  __attribute__((noinline)) void multiply(const Chunk& chunk, int64_t row, int64_t part, int64_t tile, Reg* row_sums) {
-    const int64_t token = tile_begin_[tile];
-    const T* weights[R];
-    const T* next[R];
-    const int64_t ahead = distance_ahead(chunk, tile);
-#pragma GCC unroll 4
-    for (int r = 0; r < R; ++r) {
-      weights[r] = static_cast<const T*>(call_.weight) + (row + r * part) * call_.in + chunk.begin;
-      next[r] = weights[r] + ahead;
-    }
+  /// A chunk that is Whole needs no sums from the one before. Not inlined: the loops of many tile sizes in one function
+  /// leave none of them enough registers.
+  template <int R, int M, bool Whole>
+  __attribute__((noinline)) void multiply(const Rows& rows, const Chunk& chunk, int64_t tile) {
+    const int64_t n = chunk.end - chunk.begin;
+    const int64_t token = tiles_.begin(tile);
     const Input* inputs =
         static_cast<const Input*>(call_.packed) + token * steps_of<Dot>(call_.in) * Dot::step + chunk.begin * M;
-    Reg* saved = row_sums + token * R;
-    Reg sums[whole_vectors<V>(M * R)];
+    const Ahead ahead = ahead_of(rows, chunk, tile);
+    const T* weights[R];
+    for (int r = 0; r < R; ++r) {
+      weights[r] = static_cast<const T*>(call_.weight) + (rows.row + r * rows.part) * call_.in + chunk.begin;
+    }
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const T* next[R];
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r)
+        next[r] = weights[r] + (Whole || i + 1 < rows.count ? ahead.elements : ahead.at_the_end);
+      Reg* saved = sums_ + i * M * R;
+      Reg sums[M * R];
 #pragma GCC unroll 32
-    for (int i = 0; i < M * R; ++i) sums[i] = chunk.first ? V::zero() : saved[i];
-    accumulate_dots<Dot, R, M>(weights, inputs, chunk.end - chunk.begin, prefetch_ ? next : nullptr, next_bytes_, sums);
-    if (chunk.last) {
-      float values[whole_vectors<V>(M * R)];
-      reduce_sums<V, M * R>(sums, values);
-      store<R, M>(row, part, token, values);
-    } else {
+      for (int j = 0; j < M * R; ++j) sums[j] = Whole || chunk.first ? V::zero() : saved[j];
+      accumulate_dots<Dot, R, M>(weights, inputs, n, ask_ahead_ ? next : nullptr, ahead.bytes_per_line, sums);
+      if (Whole || chunk.last) {
+        float values[whole_vectors<V>(M * R)];
+        reduce_sums<V, M * R>(sums, values);
+        store<R, M>(rows.row + i, rows.part, token, values);
+      } else {
 #pragma GCC unroll 32
-      for (int i = 0; i < M * R; ++i) saved[i] = sums[i];
+        for (int j = 0; j < M * R; ++j) saved[j] = sums[j];
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) weights[r] += call_.in;
     }
   }
 
-  /// How many elements ahead of a chunk lies what should be asked for while it is worked on: the next chunk of the row,
-  /// or the first one of the row that follows the block; with several tiles of inputs, each asks for its share.
-  int64_t distance_ahead(const Chunk& chunk, int64_t tile) const {
-    constexpr int64_t one_row = 2048 / sizeof(T);
-    if (tiles_.tiles == 1 && block_ == 1) return one_row;
-    const int64_t next = chunk.last ? block_ * call_.in - chunk.begin : chunk_;
-    return next + tile * ((chunk.end - chunk.begin) * next_bytes_ / 64);
+  /// What to ask for while a row is worked on: so many elements further on in every part, and how much of it for each
+  /// line that is read.
+  struct Ahead {
+    int64_t elements;
+    int64_t at_the_end;  ///< for the last row of a block
+    int64_t bytes_per_line;
+  };
+
+  Ahead ahead_of(const Rows& rows, const Chunk& chunk, int64_t tile) const {
+    constexpr int64_t near = 2048 / sizeof(T);
+    if (tiles_.tiles > 1) {  // a share of the next block
+      const int64_t share = (64 + tiles_.tiles - 1) / tiles_.tiles;
+      const int64_t next = rows.count * call_.in + tile * ((chunk.end - chunk.begin) * share / 64);
+      return {next, next, share};
+    }
+    if (chunk.first && chunk.last) return {near, near, 64};
+    const int64_t onward = chunk.last ? call_.in - chunk.begin : chunk_ - (rows.count - 1) * call_.in;
+    return {call_.in, onward, 64};  // the same chunk of the next row, or where the block goes on
   }
 
   template <int R, int M>
@@ -141,16 +173,11 @@ class LinearKernel {
     }
   }
 
-  static constexpr int64_t most_tokens = most_linear_tokens;
-
   const LinearCall& call_;
   const InputTiles tiles_;
   int64_t chunk_;
-  int64_t block_;
-  bool prefetch_;
-  int64_t next_bytes_;  ///< of what lies ahead, asked for by each tile for each line that it reads
-  int64_t tile_begin_[most_tokens + 1];
-  Reg sums_[most_tokens * 4];  ///< of the block's rows, between chunks
+  bool ask_ahead_;
+  Reg sums_[most_chunked_rows * most_inputs * V::dot_rows(most_inputs)];  ///< of a block's rows, between chunks
 };
 
 }  // namespace

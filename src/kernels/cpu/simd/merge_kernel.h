@@ -15,16 +15,18 @@ void merge_splits(const MergeCall& call) {
     const float split = call.largest[s * call.row_stride];
     largest = split > largest ? split : largest;
   }
-  const auto factor = [&](int64_t s) { return exponential<V>(V::set1(call.largest[s * call.row_stride] - largest)); };
   Reg sum = V::zero();
   for (int64_t s = 0; s < call.splits; ++s) {
-    sum = V::multiply_add(factor(s), V::set1(call.sum[s * call.row_stride]), sum);
+    float* split = call.largest + s * call.row_stride;
+    const Reg factor = exponential<V>(V::set1(*split - largest));
+    sum = V::multiply_add(factor, V::set1(call.sum[s * call.row_stride]), sum);
+    V::store_partial(split, factor, 1);  // the factor takes the place of the largest score
   }
   for (int64_t d = 0; d < call.head_dim; d += V::width) {
     Reg total = V::zero();
     for (int64_t s = 0; s < call.splits; ++s) {
       const float* weighted = call.weighted + s * call.row_stride * padded(call.head_dim) + d;
-      total = V::multiply_add(factor(s), V::load(weighted), total);
+      total = V::multiply_add(V::set1(call.largest[s * call.row_stride]), V::load(weighted), total);
     }
     const Reg result = V::div(total, sum);
     T* output = static_cast<T*>(call.output) + d;

@@ -73,9 +73,11 @@ struct Avx2Vector {
     const __m128 quarter = _mm_max_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_movehdup_ps(quarter)));
   }
+  template <int Count>
   static void reduce_add_block(const Reg* a, float* out) {
-    const Reg low = _mm256_hadd_ps(_mm256_hadd_ps(a[0], a[1]), _mm256_hadd_ps(a[2], a[3]));
-    const Reg high = _mm256_hadd_ps(_mm256_hadd_ps(a[4], a[5]), _mm256_hadd_ps(a[6], a[7]));
+    const auto vector = [&](int i) { return i < Count ? a[i] : zero(); };
+    const Reg low = _mm256_hadd_ps(_mm256_hadd_ps(vector(0), vector(1)), _mm256_hadd_ps(vector(2), vector(3)));
+    const Reg high = _mm256_hadd_ps(_mm256_hadd_ps(vector(4), vector(5)), _mm256_hadd_ps(vector(6), vector(7)));
     store(out, add(_mm256_permute2f128_ps(low, high, 0x20), _mm256_permute2f128_ps(low, high, 0x31)));
   }
   __attribute__((always_inline)) static void prefetch(const void* p) {

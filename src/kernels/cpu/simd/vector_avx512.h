@@ -47,15 +47,13 @@ struct Avx512Vector {
   }
   static float reduce_add(Reg a) { return _mm512_reduce_add_ps(a); }
   static float reduce_max(Reg a) { return _mm512_reduce_max_ps(a); }
+  template <int Count>
   static void reduce_add_block(const Reg* a, float* out) {
-    Reg quads[4];  // of four vectors each: their four partial sums in every 128-bit lane
-    for (int i = 0; i < 4; ++i) {
-      const Reg even = add(_mm512_unpacklo_ps(a[4 * i], a[4 * i + 1]), _mm512_unpackhi_ps(a[4 * i], a[4 * i + 1]));
-      const Reg odd =
-          add(_mm512_unpacklo_ps(a[4 * i + 2], a[4 * i + 3]), _mm512_unpackhi_ps(a[4 * i + 2], a[4 * i + 3]));
-      quads[i] = add(_mm512_shuffle_ps(even, odd, 0x44), _mm512_shuffle_ps(even, odd, 0xee));
-    }
-    store(out, add_lanes(add_lanes(quads[0], quads[1]), add_lanes(quads[2], quads[3])));
+    const Reg none = zero();
+    const auto pair = [&](int first, int second) __attribute__((always_inline)) {
+      return add_lanes(add_quad<Count>(a, first), second < (Count + 3) / 4 ? add_quad<Count>(a, second) : none);
+    };
+    store(out, add_lanes(pair(0, 1), Count > 8 ? pair(2, 3) : none));
   }
   __attribute__((always_inline)) static void prefetch(const void* p) {
     _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0);
@@ -73,6 +71,14 @@ struct Avx512Vector {
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_blend_epi32(nan, rounded, quiet), 16));
   }
   static __m256i halve(Reg r) { return _mm512_cvtps_ph(r, _MM_FROUND_TO_NEAREST_INT); }
+  /// Of vectors 4 * quad and the three after it: their four partial sums in every 128-bit lane.
+  template <int Count>
+  static Reg add_quad(const Reg* a, int quad) {
+    const auto vector = [&](int i) { return 4 * quad + i < Count ? a[4 * quad + i] : zero(); };
+    const Reg even = add(_mm512_unpacklo_ps(vector(0), vector(1)), _mm512_unpackhi_ps(vector(0), vector(1)));
+    const Reg odd = add(_mm512_unpacklo_ps(vector(2), vector(3)), _mm512_unpackhi_ps(vector(2), vector(3)));
+    return add(_mm512_shuffle_ps(even, odd, 0x44), _mm512_shuffle_ps(even, odd, 0xee));
+  }
   /// Adds the 128-bit lanes of each vector in pairs: [a0+a1, a2+a3, b0+b1, b2+b3].
   static Reg add_lanes(Reg a, Reg b) { return add(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd)); }
 };

@@ -73,9 +73,11 @@ struct PortableVector {
     const float low = a[0] > a[1] ? a[0] : a[1], high = a[2] > a[3] ? a[2] : a[3];
     return low > high ? low : high;
   }
-  /// The sum of each of `width` vectors, in order.
+  /// The sum of each of Count <= width vectors, in order; what follows them in `out`, which has room for `width`, is
+  /// anything.
+  template <int Count>
   static void reduce_add_block(const Reg* a, float* out) {
-    for (int i = 0; i < width; ++i) out[i] = reduce_add(a[i]);
+    for (int i = 0; i < Count; ++i) out[i] = reduce_add(a[i]);
   }
   /// Always inlined: GCC takes a function that only prefetches for one without effect and drops calls to it.
   __attribute__((always_inline)) static void prefetch(const void* p) { __builtin_prefetch(p); }
