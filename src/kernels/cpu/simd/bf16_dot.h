@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/cpu/simd/bf16_product.h"
+#include "kernels/cpu/simd/bf16_scores.h"
 #include "kernels/cpu/simd/bf16_values.h"
 
 namespace headway::kernels::simd {
@@ -15,6 +16,8 @@ struct Bf16Dot {
   using InputReg = __m512bh;
   using Values = Bf16Values;
   using Product = Bf16Product;
+  template <int64_t Tile>
+  using Scores = Bf16Scores<Tile>;
   static constexpr int step = 32;
   static constexpr int most_inputs = 8;
 

@@ -34,8 +34,8 @@ class SlotPointers {
   const T* slots_[2 * Tile];
 };
 
-/// Asks for the K rows of a tile and then for its V rows, a row or more at every step of the work on the tile before:
-/// in the order in which they lie in memory, which is what memory is fastest at, and spread over the work.
+/// Asks for the K rows of a tile and then for its V rows, at the steps of the work on the tile before: in the order in
+/// which they lie in memory, which is what memory is fastest at, and spread over the work.
 template <class V, typename T, int64_t Tile>
 class RowPrefetch {
  public:
@@ -46,9 +46,12 @@ class RowPrefetch {
         offset_(offset * static_cast<int64_t>(sizeof(T))),
         row_bytes_(elements * static_cast<int64_t>(sizeof(T))),
         rows_left_(2 * Tile),
-        rows_per_step_((2 * Tile + steps - 1) / steps) {}
+        rows_per_step_((2 * Tile + steps - 1) / steps),
+        steps_per_row_(steps / (2 * Tile)) {}
 
   __attribute__((always_inline)) void step() {
+    if (rows_left_ == 0 || --wait_ > 0) return;
+    wait_ = steps_per_row_;
     for (int64_t i = 0; i < rows_per_step_ && rows_left_ > 0; ++i, --rows_left_, ++rows_) {
       const char* row = reinterpret_cast<const char*>(*rows_) + offset_;
       for (int64_t byte = 0; byte < row_bytes_; byte += 64) V::prefetch(row + byte);
@@ -61,6 +64,8 @@ class RowPrefetch {
   int64_t row_bytes_ = 0;
   int64_t rows_left_ = 0;
   int64_t rows_per_step_ = 0;
+  int64_t steps_per_row_ = 0;  // one row at every so many steps, or several at each
+  int64_t wait_ = 0;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "kernels/cpu/simd/cached_rows.h"
 #include "kernels/cpu/simd/dot.h"
 #include "kernels/cpu/simd/math.h"
+#include "kernels/cpu/simd/scores.h"
 
 namespace headway::kernels::simd {
 namespace {
@@ -15,8 +16,8 @@ class DecodeKernel {
   /// In groups, as they are worked on.
   static void pack(const void* q, int64_t stride, int64_t heads, int64_t head_dim, void* packed) {
     for (int64_t h = 0; h < heads; h += group) {
-      pack_inputs<Dot>(static_cast<const T*>(q) + h * stride, stride, heads - h < group ? heads - h : group, head_dim,
-                       score_inputs, static_cast<Input*>(packed) + h * steps_of<Dot>(head_dim) * Dot::step);
+      Scores::pack(static_cast<const T*>(q) + h * stride, stride, heads - h < group ? heads - h : group, head_dim,
+                   static_cast<Packed*>(packed) + h * Scores::packed_size(head_dim));
     }
   }
 
@@ -47,15 +48,15 @@ class DecodeKernel {
  private:
   using V = typename Dot::Vector;
   using T = typename Dot::Row;
-  using Input = typename Dot::Input;
   using Reg = typename V::Reg;
   using Values = typename Dot::Values;
   using Weight = typename Values::Weight;
   static constexpr int64_t tile = decode_tile;
   using Slots = SlotPointers<T, tile>;
   using Prefetch = RowPrefetch<V, T, tile>;
-  static constexpr int64_t group = 8;                            ///< heads at once
-  static constexpr int score_inputs = V::width / 4 > 2 ? 4 : 2;  ///< heads of a tile of scores, with four positions
+  using Scores = typename Dot::template Scores<tile>;
+  using Packed = typename Scores::Packed;
+  static constexpr int64_t group = Scores::most_heads;  ///< heads at once
 
   DecodeKernel(const DecodeCall& call, const DecodeRun& run, int64_t first_head, int64_t heads, const Slots& slots,
                int64_t positions, Prefetch& prefetch)
@@ -74,7 +75,7 @@ class DecodeKernel {
     for (int64_t i = 0; i < call.run_count; ++i) {
       for (int64_t h = 0; h < call.runs[i].heads; h += group) {
         const int64_t heads = call.runs[i].heads - h < group ? call.runs[i].heads - h : group;
-        steps += InputTiles(heads, score_inputs).tiles * ((positions + 3) / 4) +
+        steps += Scores::steps(heads, positions, call.cache.head_dim) +
                  (heads + 3) / 4 * ((positions + Values::positions_per_step - 1) / Values::positions_per_step);
       }
     }
@@ -123,40 +124,13 @@ class DecodeKernel {
   }
 
   void score() {
-    const int64_t packed_head = steps_of<Dot>(head_dim_) * Dot::step;
-    const Input* q = static_cast<const Input*>(run_.packed_q) + first_head_ * packed_head;
-    const InputTiles tiles(heads_, score_inputs);
-    int64_t begin = 0;
-    for (int64_t i = 0; i < tiles.tiles; ++i) {
-      const int64_t end = tiles.begin(i + 1);
-      for (int64_t t = 0; t < positions_; t += 4) {
-        prefetch_.step();
-        score_tile<score_inputs>(q + begin * packed_head, end - begin, t, scores_ + begin * tile + t);
-      }
-      begin = end;
-    }
+    Prefetch prefetch = prefetch_;  // in registers for the loop
+    const Packed* q = static_cast<const Packed*>(run_.packed_q) + first_head_ * Scores::packed_size(head_dim_);
+    Scores::compute(q, heads_, head_dim_, slots_.keys(), run_.offset, positions_, scores_, [&] { prefetch.step(); });
+    prefetch_ = prefetch;
     for (int64_t h = 0; h < heads_; ++h) {
       for (int64_t t = positions_; t < tile; ++t) scores_[h * tile + t] = -__builtin_inff();
     }
-  }
-
-  /// q . k of `heads` <= M heads at four positions.
-  template <int M>
-  void score_tile(const Input* q, int64_t heads, int64_t t, float* scores) const {
-    if constexpr (M > 1) {
-      if (heads < M) return score_tile<M - 1>(q, heads, t, scores);
-    }
-    const T* keys[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) keys[i] = slots_.keys()[t + i] + run_.offset;
-    Reg sums[4 * M];
-#pragma GCC unroll 16
-    for (int i = 0; i < 4 * M; ++i) sums[i] = V::zero();
-    accumulate_dots<Dot, 4, M>(keys, q, head_dim_, nullptr, 0, sums);
-    float values[whole_vectors<V>(4 * M)];
-    reduce_sums<V, 4 * M>(sums, values);
-#pragma GCC unroll 4
-    for (int m = 0; m < M; ++m) __builtin_memcpy(scores + m * tile, values + m * 4, 4 * sizeof(float));
   }
 
   /// Weights become exp(scale * score - largest); factors, by what sums of earlier tiles must be multiplied.

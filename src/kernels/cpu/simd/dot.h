@@ -9,6 +9,9 @@
 namespace headway::kernels::simd {
 namespace {
 
+template <class Dot, int64_t Tile>
+class DotScores;
+
 /// How rows of type T are multiplied with inputs and summed in fp32: by converting the row; the inputs are fp32.
 template <class V, typename T>
 struct FloatDot {
@@ -19,6 +22,8 @@ struct FloatDot {
   using InputReg = typename V::Reg;
   using Values = FloatValues<V, T>;
   using Product = FloatProduct<V, T>;
+  template <int64_t Tile>
+  using Scores = DotScores<FloatDot, Tile>;
   static constexpr int step = V::width;              ///< elements that one accumulation takes
   static constexpr int most_inputs = V::dot_inputs;  ///< of a tile
 
