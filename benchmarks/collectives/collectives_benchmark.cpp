@@ -17,7 +17,7 @@
 
 #include "collectives/measurements.h"
 #include "headway/parallel/parallel_state.h"
-#include "parallel/shm_process.h"
+#include "parallel/shm/shm_process.h"
 
 namespace headway::benchmarks {
 namespace {

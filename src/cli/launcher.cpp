@@ -20,7 +20,7 @@
 
 #include "cli/errors.h"
 #include "cli/private_folder.h"
-#include "parallel/launch_variables.h"
+#include "parallel/launch/launch_variables.h"
 
 namespace headway {
 namespace {

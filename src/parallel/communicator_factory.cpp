@@ -8,10 +8,10 @@
 #include "headway/base/error.h"
 #include "headway/base/log.h"
 #include "parallel/cuda_plugin.h"
-#include "parallel/gloo_communicator.h"
-#include "parallel/shm_communicator.h"
-#include "parallel/shm_session.h"
-#include "parallel/store_exchange.h"
+#include "parallel/gloo/gloo_communicator.h"
+#include "parallel/shm/shm_communicator.h"
+#include "parallel/shm/shm_session.h"
+#include "parallel/store/store_exchange.h"
 
 namespace headway {
 namespace {

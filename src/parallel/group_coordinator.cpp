@@ -10,9 +10,9 @@
 #include <numeric>
 
 #include "headway/base/error.h"
-#include "parallel/failure_board.h"
 #include "parallel/group_checks.h"
-#include "parallel/rank_order_sum.h"
+#include "parallel/shm/rank_order_sum.h"
+#include "parallel/store/failure_board.h"
 
 namespace headway {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "headway/base/error.h"
 #include "headway/parallel/parallel_state.h"
-#include "parallel/job.h"
+#include "parallel/store/job.h"
 
 namespace headway {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "headway/base/error.h"
-#include "parallel/job.h"
+#include "parallel/store/job.h"
 
 namespace headway {
 

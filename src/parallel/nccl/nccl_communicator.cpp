@@ -7,7 +7,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include "headway/base/error.h"
-#include "parallel/job_store.h"
+#include "parallel/store/job_store.h"
 
 namespace headway {
 namespace {

@@ -12,7 +12,7 @@
 #include "headway/base/error.h"
 #include "headway/base/log.h"
 #include "headway/parallel/cuda_devices.h"
-#include "parallel/job.h"
+#include "parallel/store/job.h"
 
 namespace headway::testing {
 namespace {

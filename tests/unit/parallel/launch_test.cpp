@@ -6,7 +6,7 @@
 #include <map>
 
 #include "headway/base/error.h"
-#include "parallel/launch_variables.h"
+#include "parallel/launch/launch_variables.h"
 
 namespace headway {
 namespace {

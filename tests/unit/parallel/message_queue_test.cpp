@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "headway/base/error.h"
-#include "parallel/message_ring.h"
-#include "parallel/message_setup.h"
+#include "parallel/message/message_ring.h"
+#include "parallel/message/message_setup.h"
 #include "unit/parallel/shm_test_support.h"
 
 namespace headway::testing {

@@ -9,8 +9,8 @@
 
 #include "headway/base/error.h"
 #include "headway/parallel/parallel_state.h"
-#include "parallel/sockets.h"
-#include "parallel/store_file.h"
+#include "parallel/launch/sockets.h"
+#include "parallel/store/store_file.h"
 #include "support/expect_error.h"
 #include "support/processes.h"
 #include "support/temporary_folder.h"

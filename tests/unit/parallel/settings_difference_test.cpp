@@ -1,4 +1,4 @@
-#include "parallel/settings_difference.h"
+#include "parallel/launch/settings_difference.h"
 
 #include <gtest/gtest.h>
 

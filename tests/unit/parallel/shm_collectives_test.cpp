@@ -1,4 +1,4 @@
-#include "parallel/shm_collectives.h"
+#include "parallel/shm/shm_collectives.h"
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>

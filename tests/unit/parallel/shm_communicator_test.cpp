@@ -1,4 +1,4 @@
-#include "parallel/shm_communicator.h"
+#include "parallel/shm/shm_communicator.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

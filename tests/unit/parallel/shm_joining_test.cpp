@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headway/base/error.h"
-#include "parallel/shm_session.h"
+#include "parallel/shm/shm_session.h"
 #include "unit/parallel/shm_test_support.h"
 
 namespace headway::testing {

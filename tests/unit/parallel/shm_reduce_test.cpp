@@ -1,4 +1,4 @@
-#include "parallel/shm_reduce.h"
+#include "parallel/shm/shm_reduce.h"
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>

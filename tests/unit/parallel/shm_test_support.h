@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "parallel/shm_session.h"
+#include "parallel/shm/shm_session.h"
 
 namespace headway::testing {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "headway/base/error.h"
-#include "parallel/message_ring.h"
-#include "parallel/shm_session.h"
+#include "parallel/message/message_ring.h"
+#include "parallel/shm/shm_session.h"
 #include "unit/parallel/shm_test_support.h"
 
 namespace headway::testing {
