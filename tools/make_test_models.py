@@ -96,8 +96,8 @@ def random_weight(name: str, shape: torch.Size, tied: bool, generator: torch.Gen
     if name.endswith("bias"):
         return 0.5 * values
     if "embed_tokens" in name:
-        return values * (0.65 / shape[1] ** 0.5 if tied else 1.0)
-    gain = 0.65 if "lm_head" in name else 1.2
+        return values * (0.9 / shape[1] ** 0.5 if tied else 1.0)
+    gain = 0.9 if "lm_head" in name else 1.2
     return values * gain / shape[1] ** 0.5
 
 

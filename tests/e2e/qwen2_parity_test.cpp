@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -103,22 +104,41 @@ TEST_P(Qwen2Parity, SameGreedyTokensInFp32) {
   for (size_t p = 0; p < runs.size(); ++p) EXPECT_EQ(runs[p].tokens, reference_.greedy[p]) << "prompt " << p;
 }
 
-// The policy for bf16: a log-probability is within 0.05 of transformers' on the same rounded weights in fp32, and
-// tokens first differ only where the reference's best logit leads by less than 0.05.
+/// How far the log-probabilities of greedy tokens lie from the reference's, up to the first token that differs.
+struct Distance {
+  double largest = 0;
+  double sum_of_squares = 0;
+  int64_t tokens = 0;
+  double lead = 0;  ///< of the reference's best logits where tokens first differ, the largest
+
+  void add(const GreedyRun& run, const GreedyReference& expected) {
+    for (size_t i = 0; i < expected.tokens.size(); ++i) {
+      if (run.tokens[i] != expected.tokens[i]) {
+        lead = std::max(lead, expected.gaps[i]);
+        return;
+      }
+      const double distance = std::abs(run.logprobs[i] - expected.logprobs[i]);
+      largest = std::isnan(distance) ? distance : std::max(largest, distance);
+      sum_of_squares += distance * distance;
+      ++tokens;
+    }
+  }
+  double root_mean_square() const { return std::sqrt(sum_of_squares / static_cast<double>(tokens)); }
+};
+
+// The policy for bf16 (docs/development.md says why it is the same for any number of ranks): a log-probability is
+// within 0.05 of transformers' on the same rounded weights in fp32, usually by far, and tokens first differ only where
+// the reference's best logit leads by less than 0.05.
 TEST_P(Qwen2Parity, Bf16StaysWithinTheStatedBound) {
   constexpr double kBound = 0.05;
   auto loaded = load(DType::BF16);
   const auto runs = decode_greedily(*loaded.model, reference_.prompts, 64);
-  for (size_t p = 0; p < runs.size(); ++p) {
-    const auto& expected = reference_.rounded_to_bf16[p];
-    for (size_t i = 0; i < expected.tokens.size(); ++i) {
-      if (runs[p].tokens[i] != expected.tokens[i]) {
-        EXPECT_LT(expected.gaps[i], kBound) << "prompt " << p << " differs at token " << i;
-        break;
-      }
-      ASSERT_NEAR(runs[p].logprobs[i], expected.logprobs[i], kBound) << "prompt " << p << ", token " << i;
-    }
-  }
+  Distance distance;
+  for (size_t p = 0; p < runs.size(); ++p) distance.add(runs[p], reference_.rounded_to_bf16[p]);
+  EXPECT_GT(distance.tokens, 0);
+  EXPECT_LE(distance.largest, kBound);
+  EXPECT_LE(distance.root_mean_square(), kBound / 4);
+  EXPECT_LT(distance.lead, kBound);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Qwen2Parity, ::testing::ValuesIn(layouts()), layout_name);
