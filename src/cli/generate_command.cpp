@@ -26,7 +26,7 @@ constexpr int64_t kDefaultMaxTokens = 128;
 struct GenerateOptions {
   ModelOptions model;
   PromptOptions prompt;
-  SamplingParams sampling;
+  TextParams text;
   std::optional<int64_t> max_tokens;
   bool json = false;
 };
@@ -87,10 +87,10 @@ Json ranks_json(const std::vector<RankReport>& reports) {
   return ranks;
 }
 
-Json generation_json(const Generation& generation, const Json& text, double load_seconds,
+Json generation_json(const Generation& generation, bool has_text, double load_seconds,
                      const std::vector<RankReport>& reports) {
   return {{"token_ids", generation.token_ids},
-          {"text", text},
+          {"text", has_text ? Json(generation.text) : Json()},
           {"finish_reason", name_of(generation.finish_reason)},
           {"prompt_tokens", generation.prompt_tokens},
           {"completion_tokens", generation.token_ids.size()},
@@ -108,10 +108,10 @@ std::string summary_line(const Generation& generation) {
 
 /// Rank 0 generates and the others follow.
 Generation generate_together(CausalLM& model, const ParallelState& state, const EngineOptions& options,
-                             const Prompt& prompt, const SamplingParams& sampling, TextStream& stream) {
+                             const Prompt& prompt, const TextParams& text, bool silent) {
   LLMEngine engine(model, state, options);
   kernels::pin_calling_thread();
-  if (engine.is_driver()) return generate(engine, prompt.token_ids, sampling, stream);
+  if (engine.is_driver()) return generate(engine, prompt.tokenizer, prompt.token_ids, text, silent);
   engine.follow();
   return {};
 }
@@ -119,29 +119,50 @@ Generation generate_together(CausalLM& model, const ParallelState& state, const 
 void generate_on_rank(const GenerateOptions& options, const ModelPlan& plan, const ParallelState& state) {
   const bool first = state.world().is_first();
   const Prompt prompt = prepare_prompt(options, plan, state.world());
-  SamplingParams sampling = options.sampling;
-  sampling.max_tokens = prompt.max_tokens;
+  TextParams text = options.text;
+  text.sampling.max_tokens = prompt.max_tokens;
   const LoadedModel loaded = load_with_progress(plan, state);
   const auto holdings = gather_reports(report_of_this_rank(loaded, state), state);
   if (first) {
     write_text(STDERR_FILENO, layout_table(plan.config, plan.parallel, holdings, colours_on(STDERR_FILENO)));
   }
-  TextStream stream(prompt.tokenizer, options.json);
   const Generation generation = generate_together(*loaded.model, state, engine_options(options, prompt.sequence_tokens),
-                                                  prompt, sampling, stream);
+                                                  prompt, text, options.json);
   const auto reports = gather_reports(report_of_this_rank(loaded, state), state);
   if (!first) return;
   write_line(STDERR_FILENO, summary_line(generation));
   if (!options.json) return;
-  const Json text = prompt.tokenizer ? Json(stream.text()) : Json();
-  write_line(STDOUT_FILENO, dump_json(generation_json(generation, text, loaded.load_seconds, reports)));
+  const bool has_text = prompt.tokenizer.has_value();
+  write_line(STDOUT_FILENO, dump_json(generation_json(generation, has_text, loaded.load_seconds, reports)));
 }
 
 void run_generate(const GenerateOptions& options) {
   const ModelPlan plan = plan_model(options.model);
-  as_usage([&] { options.sampling.validate(); });
+  as_usage([&] { options.text.validate(); });
   if (plan.needs_launcher()) throw CLI::RuntimeError(run_ranks(static_cast<int>(plan.parallel.tp)));
   run_on_ranks(options.model, plan, [&](const ParallelState& state) { generate_on_rank(options, plan, state); });
+}
+
+void add_sampling_options(CLI::App& app, TextParams& text) {
+  SamplingParams& sampling = text.sampling;
+  app.add_option("--temperature", sampling.temperature, "0 is greedy")->capture_default_str();
+  app.add_option("--top-p", sampling.top_p, "Only the likeliest tokens that have this probability together")
+      ->capture_default_str();
+  app.add_option("--top-k", sampling.top_k, "Only so many of the likeliest tokens; 0 or -1: off")
+      ->capture_default_str();
+  app.add_option("--min-p", sampling.min_p, "Only tokens of at least this part of the largest probability")
+      ->capture_default_str();
+  app.add_option("--repetition-penalty", sampling.repetition_penalty, "Above 1: fewer tokens of prompt and text")
+      ->capture_default_str();
+  app.add_option("--presence-penalty", sampling.presence_penalty, "Above 0: fewer tokens of the text")
+      ->capture_default_str();
+  app.add_option("--frequency-penalty", sampling.frequency_penalty, "The same for each time that a token occurred")
+      ->capture_default_str();
+  app.add_option("--seed", sampling.seed, "Makes sampling repeatable");
+  app.add_option("--stop", text.stop, "Text that ends the text; may be given several times")->expected(1);
+  app.add_option("--min-tokens", sampling.min_tokens, "New tokens before any that would end the text")
+      ->capture_default_str();
+  app.add_flag("--ignore-eos", sampling.ignore_eos, "Go on after an end-of-sequence token");
 }
 
 }  // namespace
@@ -151,18 +172,11 @@ void add_generate_command(CLI::App& app) {
   auto* command = app.add_subcommand("generate", "Continue a prompt and print the text");
   add_model_options(*command, options->model);
   add_prompt_options(*command, options->prompt);
-  SamplingParams& sampling = options->sampling;
+  add_sampling_options(*command, options->text);
   command->add_option("--max-tokens", options->max_tokens, "New tokens at most; default: 128, or what has room");
-  command->add_option("--temperature", sampling.temperature, "0 is greedy")->capture_default_str();
-  command->add_option("--top-p", sampling.top_p, "Only the likeliest tokens that have this probability together")
-      ->capture_default_str();
-  command->add_option("--top-k", sampling.top_k, "Only so many of the likeliest tokens; 0 or -1: off")
-      ->capture_default_str();
-  command->add_option("--seed", sampling.seed, "Makes sampling repeatable");
-  command->add_flag("--ignore-eos", sampling.ignore_eos, "Go on after an end-of-sequence token");
   command->add_flag("--json", options->json, "Print one JSON object instead of the text");
   command->callback([options] {
-    if (options->max_tokens) options->sampling.max_tokens = *options->max_tokens;
+    if (options->max_tokens) options->text.sampling.max_tokens = *options->max_tokens;
     run_generate(*options);
   });
 }

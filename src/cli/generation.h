@@ -5,32 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "headway/engine/llm_engine.h"
+#include "headway/engine/text_generator.h"
 #include "headway/tokenizer/tokenizer.h"
 
 namespace headway {
 
-/// The text of a request as its tokens come, or their ids where the model has no tokenizer. Written to standard
-/// output at once unless `silent`.
-class TextStream {
- public:
-  TextStream(const std::optional<Tokenizer>& tokenizer, bool silent);
-
-  void push(int32_t token);
-  void finish();
-
-  const std::string& text() const { return text_; }
-
- private:
-  void emit(const std::string& piece);
-
-  std::optional<IncrementalDecoder> decoder_;
-  bool silent_;
-  std::string text_;
-};
-
 struct Generation {
   std::vector<int32_t> token_ids;  ///< the new ones
+  std::string text;                ///< theirs, or the ids joined by commas where the model has no tokenizer
   FinishReason finish_reason = FinishReason::length;
   int64_t prompt_tokens = 0;
   double prefill_seconds = 0;  ///< until the first new token
@@ -40,8 +22,9 @@ struct Generation {
   double decode_tokens_per_s() const;
 };
 
-/// Runs one request to its end on rank 0. Throws Error if it ends with one.
-Generation generate(LLMEngine& engine, const std::vector<int32_t>& prompt, const SamplingParams& params,
-                    TextStream& stream);
+/// Runs one request to its end on rank 0, and writes its text to standard output as it comes unless `silent`. Throws
+/// Error if it ends with one.
+Generation generate(LLMEngine& engine, const std::optional<Tokenizer>& tokenizer, const std::vector<int32_t>& prompt,
+                    const TextParams& params, bool silent);
 
 }  // namespace headway

@@ -82,8 +82,9 @@ struct LLMEngine::Impl {
 
   std::vector<RequestOutput> step() {
     const ScheduledBatch batch = scheduler.schedule();
-    const std::vector<SampledToken> tokens = runner.step(batch);
-    return scheduler.update(batch, tokens);
+    StepResults results = runner.step(batch);
+    for (auto& [request, logprobs] : results.prompt_logprobs) scheduler.add_prompt_logprobs(request, logprobs);
+    return scheduler.update(batch, results.tokens);
   }
 
   const GroupCoordinator& world;
@@ -124,6 +125,7 @@ bool LLMEngine::is_driver() const {
 
 RequestId LLMEngine::add_request(std::vector<int32_t> prompt, const SamplingParams& params) {
   impl_->require_driver("requests are added");
+  params.validate(impl_->vocab_size);
   impl_->check_token_ids(prompt);
   return impl_->scheduler.add(std::move(prompt), params, params.seed ? *params.seed : random_seed());
 }

@@ -2,10 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "engine/request.h"
+#include "engine/row_sampler.h"
 #include "engine/step_input.h"
 #include "headway/models/causal_lm.h"
 #include "headway/parallel/message_queue.h"
@@ -22,8 +24,8 @@ class ModelRunner {
   /// Allots the KV cache; `blocks` must be equal on all ranks.
   ModelRunner(CausalLM& model, const ParallelState& state, int64_t blocks, int64_t block_size);
 
-  /// Rank 0: one token for each sequence of `batch` that samples, in order.
-  std::vector<SampledToken> step(const ScheduledBatch& batch);
+  /// Rank 0: the tokens, and what else was asked for, of the sequences of `batch`.
+  StepResults step(const ScheduledBatch& batch);
 
   /// Rank 0: lets the other ranks return from `follow`.
   void stop();
@@ -32,7 +34,10 @@ class ModelRunner {
   void follow();
 
  private:
-  at::Tensor compute(const StepInput& input);
+  using LogitsConsumer = std::function<void(const at::Tensor& logits)>;
+
+  /// Hands the rows of logits that are asked for to `consume`, in order, some at a time: [rows, vocab].
+  void compute(const StepInput& input, const LogitsConsumer& consume);
 
   CausalLM& model_;
   int64_t block_size_;

@@ -106,6 +106,22 @@ Candidates keep_top_p(Candidates candidates, double top_p) {
   return candidates;
 }
 
+Candidates keep_min_p(Candidates candidates, double min_p) {
+  if (min_p <= 0) return candidates;
+  double largest = 0;
+  for (const Candidate& candidate : candidates) largest = std::max(largest, candidate.weight);
+  std::erase_if(candidates, [&](const Candidate& candidate) { return candidate.weight < min_p * largest; });
+  const double sum = total_weight(candidates, candidates.size());
+  for (Candidate& candidate : candidates) candidate.weight /= sum;
+  return candidates;
+}
+
+Candidates distribution(std::span<const float> logits, const SamplingParams& params) {
+  Candidates candidates = keep_top_k(all_candidates(logits), params.top_k);
+  candidates = keep_min_p(softmax(std::move(candidates), params.temperature), params.min_p);
+  return keep_top_p(std::move(candidates), params.top_p);
+}
+
 int32_t draw(const Candidates& candidates, double uniform) {
   const double target = uniform * total_weight(candidates, candidates.size());
   double sum = 0;
@@ -120,11 +136,8 @@ int32_t draw(const Candidates& candidates, double uniform) {
 }
 
 int32_t sample_token(std::span<const float> logits, const SamplingParams& params, uint64_t seed, uint64_t index) {
-  require_finite(logits);
   if (params.temperature == 0) return argmax(logits);
-  Candidates candidates = keep_top_k(all_candidates(logits), params.top_k);
-  candidates = keep_top_p(softmax(std::move(candidates), params.temperature), params.top_p);
-  return draw(candidates, uniform_at(seed, index));
+  return draw(distribution(logits, params), uniform_at(seed, index));
 }
 
 }  // namespace headway

@@ -38,11 +38,20 @@ Candidates softmax(Candidates candidates, double temperature);
 /// Expects the output of `softmax`; 1 keeps all, untouched.
 Candidates keep_top_p(Candidates candidates, double top_p);
 
+/// The candidates that are at least `min_p` times as probable as the most probable one, as probabilities again.
+/// Expects the output of `softmax`; 0 keeps all, untouched.
+Candidates keep_min_p(Candidates candidates, double min_p);
+
+/// The probabilities from which `params` draw, of the candidates that top_k, min_p and top_p leave. Needs a temperature
+/// above 0.
+Candidates distribution(std::span<const float> logits, const SamplingParams& params);
+
 /// The candidate at `uniform`, in [0, 1), of the cumulative weights.
 int32_t draw(const Candidates& candidates, double uniform);
 
-/// The token that `params` choose from `logits` ([vocab]) as the `index`-th new one of a request with this `seed`.
-/// Depends on its arguments alone, so a seeded request gives the same text whatever runs beside it.
+/// The token that temperature, top_k, min_p and top_p choose from `logits` ([vocab]) as the `index`-th new one of a
+/// request with this `seed`. Depends on its arguments alone, so a seeded request gives the same text whatever runs
+/// beside it. A logit may be -infinity: that token is never chosen.
 int32_t sample_token(std::span<const float> logits, const SamplingParams& params, uint64_t seed, uint64_t index);
 
 }  // namespace headway

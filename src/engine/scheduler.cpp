@@ -20,6 +20,32 @@ void check_limits(const SchedulerLimits& limits) {
   }
 }
 
+bool contains(const std::vector<int32_t>& ids, int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+/// What a new token means for its request.
+RequestOutput append(Request& request, const SampledToken& sampled) {
+  RequestOutput output;
+  output.request = request.id;
+  if (!sampled.error.empty()) {
+    output.finish_reason = FinishReason::error;
+    output.error = sampled.error;
+    return output;
+  }
+  if (request.generated_tokens() == 0) output.prompt_logprobs = request.prompt_logprobs;
+  request.token_ids.push_back(sampled.token);
+  output.token_ids = {sampled.token};
+  if (sampled.logprobs) output.logprobs = {*sampled.logprobs};
+  if (contains(request.ending_token_ids, sampled.token)) {
+    output.finish_reason = FinishReason::stop;
+    if (contains(request.params.stop_token_ids, sampled.token)) output.stop_token = sampled.token;
+  } else if (request.generated_tokens() >= request.max_tokens) {
+    output.finish_reason = FinishReason::length;
+  }
+  return output;
+}
+
 void take(ScheduledBatch& batch, int64_t& budget, const Request& request) {
   const int64_t tokens = std::min(request.pending_tokens(), budget);
   batch.sequences.push_back({&request, tokens});
@@ -62,10 +88,22 @@ RequestId Scheduler::add(std::vector<int32_t> prompt, const SamplingParams& para
   request.max_tokens = std::min(params.max_tokens, blocks_.total_tokens() - prompt_tokens + 1);
   request.params = params;
   request.seed = seed;
+  request.ending_token_ids = ending_token_ids(params);
   waiting_.insert(request.id);
   const RequestId id = request.id;
   requests_.emplace(id, std::move(request));
   return id;
+}
+
+std::vector<int32_t> Scheduler::ending_token_ids(const SamplingParams& params) const {
+  std::vector<int32_t> ids = params.stop_token_ids;
+  if (!params.ignore_eos) ids.insert(ids.end(), limits_.eos_token_ids.begin(), limits_.eos_token_ids.end());
+  return ids;
+}
+
+void Scheduler::add_prompt_logprobs(RequestId id, const std::vector<TokenLogprobs>& logprobs) {
+  auto& known = requests_.at(id).prompt_logprobs;
+  known.insert(known.end(), logprobs.begin(), logprobs.end());
 }
 
 bool Scheduler::cancel(RequestId id) {
@@ -146,19 +184,6 @@ std::vector<RequestOutput> Scheduler::update(const ScheduledBatch& batch, const 
   }
   if (next != tokens.size()) throw ArgumentError(fmt::format("{} tokens for {} sequences", tokens.size(), next));
   return outputs;
-}
-
-RequestOutput Scheduler::append(Request& request, const SampledToken& sampled) const {
-  if (!sampled.error.empty()) return {request.id, {}, FinishReason::error, sampled.error};
-  request.token_ids.push_back(sampled.token);
-  RequestOutput output{request.id, {sampled.token}, {}, {}};
-  const auto& eos = limits_.eos_token_ids;
-  if (!request.params.ignore_eos && std::find(eos.begin(), eos.end(), sampled.token) != eos.end()) {
-    output.finish_reason = FinishReason::stop;
-  } else if (request.generated_tokens() >= request.max_tokens) {
-    output.finish_reason = FinishReason::length;
-  }
-  return output;
 }
 
 }  // namespace headway

@@ -34,6 +34,9 @@ class Scheduler {
 
   ScheduledBatch schedule();
 
+  /// Keeps what is known of further tokens of a prompt for the request's first output.
+  void add_prompt_logprobs(RequestId id, const std::vector<TokenLogprobs>& logprobs);
+
   /// Takes one token for each sequence of `batch` that samples, in order, and says what became of their requests.
   std::vector<RequestOutput> update(const ScheduledBatch& batch, const std::vector<SampledToken>& tokens);
 
@@ -50,7 +53,7 @@ class Scheduler {
   bool make_room(Request& request);
   void preempt(Request& request);
   void remove(RequestId id);
-  RequestOutput append(Request& request, const SampledToken& sampled) const;
+  std::vector<int32_t> ending_token_ids(const SamplingParams& params) const;
 
   SchedulerLimits limits_;
   BlockManager blocks_;

@@ -46,6 +46,13 @@ class WordReader {
     return count;
   }
 
+  /// A number from 0 to `most`.
+  int32_t word_up_to(size_t most) {
+    const int32_t number = word();
+    if (number < 0 || static_cast<size_t>(number) > most) fail();
+    return number;
+  }
+
   void expect_end() const {
     if (position_ != bytes_.size()) fail();
   }
@@ -82,7 +89,7 @@ StepInput StepInput::of(const ScheduledBatch& batch, int64_t block_size) {
     input.sequences.push_back({{first, first + scheduled.num_tokens},
                                scheduled.context_length(),
                                blocks_of_context(request.block_table, scheduled.context_length(), block_size),
-                               scheduled.samples()});
+                               scheduled.logit_rows()});
   }
   return input;
 }
@@ -100,7 +107,7 @@ std::vector<int64_t> StepInput::logit_rows() const {
   int64_t end = 0;
   for (const SequenceInput& sequence : sequences) {
     end += static_cast<int64_t>(sequence.token_ids.size());
-    if (sequence.needs_logits) rows.push_back(end - 1);
+    for (int64_t row = end - sequence.logit_rows; row < end; ++row) rows.push_back(row);
   }
   return rows;
 }
@@ -129,7 +136,7 @@ std::string serialise(const StepInput& input) {
     put(bytes, sequence.token_ids);
     put(bytes, sequence.context_length);
     put(bytes, sequence.block_table);
-    put(bytes, sequence.needs_logits);
+    put(bytes, sequence.logit_rows);
   }
   return bytes;
 }
@@ -143,7 +150,7 @@ StepInput parse_step_input(std::string_view bytes) {
     sequence.token_ids = reader.words();
     sequence.context_length = reader.word();
     sequence.block_table = reader.words();
-    sequence.needs_logits = reader.word() != 0;
+    sequence.logit_rows = reader.word_up_to(sequence.token_ids.size());
   }
   reader.expect_end();
   return input;

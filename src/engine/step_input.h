@@ -16,7 +16,7 @@ struct SequenceInput {
   std::vector<int32_t> token_ids;  ///< the tokens to compute: the last ones of the context
   int64_t context_length = 0;      ///< tokens in all, these included
   BlockTable block_table;          ///< enough blocks for the context
-  bool needs_logits = false;       ///< whether the last token's logits are asked for
+  int64_t logit_rows = 0;          ///< of so many of the last tokens the logits are asked for
 
   friend bool operator==(const SequenceInput&, const SequenceInput&) = default;
 };

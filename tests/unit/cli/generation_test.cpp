@@ -12,16 +12,12 @@ namespace {
 
 using testing::FakeModel;
 
-SamplingParams greedy(int64_t max_tokens) {
-  SamplingParams params;
-  params.max_tokens = max_tokens;
-  return params;
-}
-
-Generation run(FakeModel& model, int64_t max_tokens, TextStream& stream) {
+Generation run(FakeModel& model, int64_t max_tokens) {
   const auto state = ParallelState::single();
   LLMEngine engine(model, *state);
-  return generate(engine, {4, 8, 15}, greedy(max_tokens), stream);
+  TextParams greedy;
+  greedy.sampling.max_tokens = max_tokens;
+  return generate(engine, {}, {4, 8, 15}, greedy, true);
 }
 
 std::string ids_text(const std::vector<int32_t>& ids, size_t count) {
@@ -32,34 +28,30 @@ std::string ids_text(const std::vector<int32_t>& ids, size_t count) {
 
 TEST(Generation, StreamsEveryTokenUpToTheLimit) {
   FakeModel model;
-  TextStream stream({}, true);
-  const Generation generation = run(model, 9, stream);
+  const Generation generation = run(model, 9);
   EXPECT_EQ(generation.token_ids.size(), 9u);
   EXPECT_EQ(generation.finish_reason, FinishReason::length);
   EXPECT_EQ(generation.prompt_tokens, 3);
-  EXPECT_EQ(stream.text(), ids_text(generation.token_ids, 9));
+  EXPECT_EQ(generation.text, ids_text(generation.token_ids, 9));
 }
 
 // Fault case F01: the end marker counts as a token and is no text.
 TEST(Generation, TheEndOfSequenceTokenIsNoText) {
   FakeModel endless;
-  TextStream unused({}, true);
-  const std::vector<int32_t> tokens = run(endless, 9, unused).token_ids;
+  const std::vector<int32_t> tokens = run(endless, 9).token_ids;
   const size_t stop = std::find(tokens.begin(), tokens.end(), tokens[5]) - tokens.begin();
   FakeModel model({tokens[5]});
-  TextStream stream({}, true);
-  const Generation generation = run(model, 9, stream);
+  const Generation generation = run(model, 9);
   EXPECT_EQ(generation.finish_reason, FinishReason::stop);
   EXPECT_EQ(generation.token_ids, std::vector<int32_t>(tokens.begin(), tokens.begin() + stop + 1));
-  EXPECT_EQ(stream.text(), ids_text(tokens, stop));
+  EXPECT_EQ(generation.text, ids_text(tokens, stop));
 }
 
 // Fault case D02: an error that says why, not a text of the token with id 0.
 TEST(Generation, NonFiniteLogitsAreAnError) {
   FakeModel model;
   model.poisoned_sequence = 6;
-  TextStream stream({}, true);
-  EXPECT_THROW(run(model, 9, stream), Error);
+  EXPECT_THROW(run(model, 9), Error);
 }
 
 }  // namespace

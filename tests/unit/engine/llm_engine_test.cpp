@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "engine/kv_cache_size.h"
+#include "engine/logprobs.h"
 #include "engine/sampler.h"
 #include "headway/base/error.h"
 #include "support/fake_model.h"
@@ -137,6 +138,73 @@ TEST(LLMEngine, StopsAtEosAndReportsIt) {
   const size_t stop = std::find(text.begin(), text.end(), text[3]) - text.begin();
   EXPECT_EQ(results.texts.at(id), std::vector<int32_t>(text.begin(), text.begin() + stop + 1));
   EXPECT_EQ(results.reasons.at(id), FinishReason::stop);
+}
+
+TEST(LLMEngine, StopTokenIdsEndATextAndAreReported) {
+  const auto state = ParallelState::single();
+  const auto prompt = prompt_of(9);
+  const auto text = expected_text(prompt, seeded(0, 0, 10));
+  for (const bool ignore_eos : {false, true}) {
+    FakeModel model({text[6]});
+    LLMEngine engine(model, *state, options_of(64, 16, 4, 64));
+    SamplingParams params = seeded(0, 0, 10);
+    params.stop_token_ids = {96, text[4]};
+    params.ignore_eos = ignore_eos;
+    engine.add_request(prompt, params);
+    std::vector<RequestOutput> last;
+    while (engine.has_unfinished()) last = engine.step();
+    EXPECT_EQ(last.at(0).token_ids, (std::vector<int32_t>{text[4]}));
+    EXPECT_EQ(last.at(0).finish_reason, FinishReason::stop);
+    EXPECT_EQ(last.at(0).stop_token, text[4]);
+  }
+}
+
+TEST(LLMEngine, MinTokensKeepsATextFromEnding) {
+  const auto state = ParallelState::single();
+  const auto prompt = prompt_of(9);
+  const auto text = expected_text(prompt, seeded(0, 0, 10));
+  for (const int64_t min_tokens : {0, 1, 4, 10}) {
+    FakeModel model({text[0]});
+    LLMEngine engine(model, *state, options_of(64, 16, 4, 64));
+    SamplingParams params = seeded(0, 0, 10);
+    params.min_tokens = min_tokens;
+    const RequestId id = engine.add_request(prompt, params);
+    const auto tokens = run_to_end(engine).texts.at(id);
+    EXPECT_GE(static_cast<int64_t>(tokens.size()), std::max<int64_t>(min_tokens, 1));
+    EXPECT_EQ(tokens[0] == text[0], min_tokens == 0);
+    for (int64_t i = 0; i < min_tokens; ++i) EXPECT_NE(tokens[i], text[0]) << i;
+  }
+}
+
+// Log-probabilities of prompt and text are those of each place's own logits, however the prompt is cut into chunks and
+// whether or not the request is recomputed.
+TEST_P(EngineShapes, LogprobsAreThoseOfEveryPlace) {
+  const auto state = ParallelState::single();
+  FakeModel model;
+  LLMEngine engine(model, *state, GetParam());
+  SamplingParams params = seeded(0.9, 3, 30);
+  params.logprobs = 2;
+  params.prompt_logprobs = 1;
+  std::map<RequestId, std::vector<int32_t>> tokens;
+  std::map<RequestId, std::vector<TokenLogprobs>> logprobs;
+  for (const int64_t length : {1, 2, 41, 17}) tokens[engine.add_request(prompt_of(length), params)] = prompt_of(length);
+  while (engine.has_unfinished()) {
+    for (const RequestOutput& output : engine.step()) {
+      auto& all = logprobs[output.request];
+      all.insert(all.end(), output.prompt_logprobs.begin(), output.prompt_logprobs.end());
+      all.insert(all.end(), output.logprobs.begin(), output.logprobs.end());
+      auto& ids = tokens[output.request];
+      ids.insert(ids.end(), output.token_ids.begin(), output.token_ids.end());
+    }
+  }
+  for (const auto& [id, ids] : tokens) {
+    ASSERT_EQ(logprobs[id].size(), ids.size() - 1);
+    for (size_t i = 1; i < ids.size(); ++i) {
+      const bool of_prompt = i < ids.size() - 30;
+      const auto logits = fake_logits({ids.begin(), ids.begin() + static_cast<int64_t>(i)});
+      EXPECT_EQ(logprobs[id][i - 1], logprobs_of(logits, ids[i], of_prompt ? 1 : 2)) << id << " " << i;
+    }
+  }
 }
 
 // Fault case D02: the request ends with an error; one that runs beside it does not.

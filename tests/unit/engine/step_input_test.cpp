@@ -9,8 +9,8 @@ namespace {
 
 StepInput two_sequences() {
   StepInput input;
-  input.sequences.push_back({{11, 12, 13}, 6, {7, 2}, false});  // the second chunk of a prompt
-  input.sequences.push_back({{21}, 5, {4, 9}, true});           // a decode
+  input.sequences.push_back({{11, 12, 13}, 6, {7, 2}, 0});  // the second chunk of a prompt
+  input.sequences.push_back({{21}, 5, {4, 9}, 1});          // a decode
   return input;
 }
 
@@ -50,9 +50,9 @@ TEST(StepInput, OfABatchTakesPendingTokensAndTheBlocksOfTheirContext) {
   request.computed_tokens = 2;
   request.block_table = {5, 3, 8, 1};
   const StepInput chunk = StepInput::of({{{&request, 3}}}, 2);
-  EXPECT_EQ(chunk.sequences, (std::vector<SequenceInput>{{{33, 34, 35}, 5, {5, 3, 8}, false}}));
+  EXPECT_EQ(chunk.sequences, (std::vector<SequenceInput>{{{33, 34, 35}, 5, {5, 3, 8}, 0}}));
   const StepInput rest = StepInput::of({{{&request, 5}}}, 2);
-  EXPECT_EQ(rest.sequences, (std::vector<SequenceInput>{{{33, 34, 35, 36, 37}, 7, {5, 3, 8, 1}, true}}));
+  EXPECT_EQ(rest.sequences, (std::vector<SequenceInput>{{{33, 34, 35, 36, 37}, 7, {5, 3, 8, 1}, 1}}));
 }
 
 }  // namespace
