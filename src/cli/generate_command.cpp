@@ -66,11 +66,13 @@ Prompt prepare_prompt(const GenerateOptions& options, const ModelPlan& plan, con
 }
 
 /// One sequence at a time, and unless told otherwise a cache of just its size.
-EngineOptions engine_options(const GenerateOptions& options, int64_t sequence_tokens) {
+EngineOptions engine_options(const GenerateOptions& options, const Prompt& prompt) {
   EngineOptions engine;
   engine.max_num_seqs = 1;
-  engine.max_model_len = sequence_tokens;
+  engine.max_model_len = prompt.sequence_tokens;
   engine.kv_blocks = options.model.kv_blocks;
+  const auto eos = prompt.tokenizer ? prompt.tokenizer->eos_token_id() : std::nullopt;
+  if (eos) engine.eos_token_ids = {*eos};
   return engine;
 }
 
@@ -126,8 +128,8 @@ void generate_on_rank(const GenerateOptions& options, const ModelPlan& plan, con
   if (first) {
     write_text(STDERR_FILENO, layout_table(plan.config, plan.parallel, holdings, colours_on(STDERR_FILENO)));
   }
-  const Generation generation = generate_together(*loaded.model, state, engine_options(options, prompt.sequence_tokens),
-                                                  prompt, text, options.json);
+  const Generation generation =
+      generate_together(*loaded.model, state, engine_options(options, prompt), prompt, text, options.json);
   const auto reports = gather_reports(report_of_this_rank(loaded, state), state);
   if (!first) return;
   write_line(STDERR_FILENO, summary_line(generation));

@@ -45,6 +45,14 @@ int64_t blocks_of_rank(const CausalLM& model, const ParallelState& state, const 
   return affordable_blocks(wanted, kv_block_bytes(model, block_size), free_memory_bytes(model.device()), ranks_sharing);
 }
 
+std::vector<int64_t> all_eos_token_ids(const ModelConfig& config, const EngineOptions& options) {
+  std::vector<int64_t> ids = config.eos_token_ids;
+  for (const int64_t id : options.eos_token_ids) {
+    if (id >= 0 && id < config.vocab_size) ids.push_back(id);  // the model gives no other
+  }
+  return ids;
+}
+
 uint64_t random_seed() {
   std::random_device device;
   return uint64_t{device()} << 32 | device();
@@ -106,7 +114,7 @@ LLMEngine::LLMEngine(CausalLM& model, const ParallelState& state, const EngineOp
   const int64_t blocks = smallest_over_ranks(
       state.world(), blocks_of_rank(model, state, options, max_model_len, block_size), state.device());
   const SchedulerLimits limits{max_model_len, options.max_num_seqs, options.max_batch_tokens,
-                               model.config().eos_token_ids};
+                               all_eos_token_ids(model.config(), options)};
   impl_ = std::make_unique<Impl>(model, state, limits, blocks, block_size);
 }
 

@@ -3,28 +3,14 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <utility>
 
 #include "headway/base/error.h"
 #include "tokenizer/jinja_template.h"
 #include "tokenizer/json_field.h"
+#include "tokenizer/special_tokens.h"
 
 namespace headway {
 namespace {
-
-using SpecialTokens = std::vector<std::pair<std::string, std::string>>;
-
-/// The tokens that tokenizer_config.json names, as text or as an object with `content`.
-SpecialTokens special_tokens_of(const JsonField& config) {
-  SpecialTokens tokens;
-  for (const char* name :
-       {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
-    const auto token = config.find(name);
-    if (!token) continue;
-    tokens.emplace_back(name, token->json().is_object() ? token->at("content").string() : token->string());
-  }
-  return tokens;
-}
 
 /// `chat_template` is a template or a list of named ones.
 std::optional<std::string> template_of(const JsonField& config) {

@@ -116,6 +116,7 @@ struct Tokenizer::Impl {
   PreTokenizer pre_tokenizer;
   BytePairEncoder encoder;
   TokenIds ids;
+  std::optional<int32_t> eos;
 };
 
 Tokenizer::Tokenizer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -124,7 +125,11 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 Tokenizer Tokenizer::from_pretrained(const std::filesystem::path& folder) {
-  return Tokenizer(std::make_unique<Impl>(read_tokenizer_files(folder)));
+  Tokenizer tokenizer(std::make_unique<Impl>(read_tokenizer_files(folder)));
+  for (const auto& [name, token] : read_special_tokens(folder)) {
+    if (name == "eos_token") tokenizer.impl_->eos = tokenizer.token_id(token);
+  }
+  return tokenizer;
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text, bool parse_special) const {
@@ -164,6 +169,10 @@ std::optional<int32_t> Tokenizer::token_id(std::string_view token) const {
 
 bool Tokenizer::is_special(int32_t id) const {
   return impl_->token(id).special;
+}
+
+std::optional<int32_t> Tokenizer::eos_token_id() const {
+  return impl_->eos;
 }
 
 int32_t Tokenizer::vocab_size() const {

@@ -81,4 +81,11 @@ TokenizerDefinition read_tokenizer_files(const std::filesystem::path& folder) {
   throw CheckpointError(fmt::format("{}: has neither tokenizer.json nor vocab.json with merges.txt", folder.string()));
 }
 
+SpecialTokens read_special_tokens(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "tokenizer_config.json";
+  if (!std::filesystem::exists(path)) return {};
+  const Json json = read_json_file(path, kFileLimit);
+  return special_tokens_of(JsonField(json, path.string()));
+}
+
 }  // namespace headway

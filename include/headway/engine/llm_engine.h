@@ -18,6 +18,7 @@ struct EngineOptions {
   std::optional<int64_t> block_size;     ///< tokens of a KV block; absent: 16 on a CPU, 256 on CUDA
   int64_t max_num_seqs = 64;             ///< sequences that are computed side by side
   int64_t max_batch_tokens = 1024;       ///< tokens of one step; longer prompts are cut into chunks
+  std::vector<int64_t> eos_token_ids;    ///< end a text beside those of the model's config: the tokenizer's
 };
 
 /// The longest sequence that a model of this config can hold: its max_position_embeddings, stretched by its rope

@@ -44,6 +44,9 @@ class Tokenizer {
 
   std::optional<int32_t> token_id(std::string_view token) const;
   bool is_special(int32_t id) const;
+  /// That of `eos_token` in tokenizer_config.json. It ends a text beside the ids that the model's config names: of a
+  /// chat model the two may differ.
+  std::optional<int32_t> eos_token_id() const;
   int32_t vocab_size() const;  ///< largest id + 1
 
  private:

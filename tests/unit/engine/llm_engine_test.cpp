@@ -207,6 +207,23 @@ TEST_P(EngineShapes, LogprobsAreThoseOfEveryPlace) {
   }
 }
 
+// Fault case F01: the tokenizer's end-of-sequence token may be another than the config's; either ends a text.
+TEST(LLMEngine, StopsAtTheTokenizersEosAsWell) {
+  const auto state = ParallelState::single();
+  const auto prompt = prompt_of(9);
+  const auto text = expected_text(prompt, seeded(0, 0, 10));
+  for (const auto& [config, tokenizer] : {std::pair{text[5], text[2]}, std::pair{text[2], text[5]}}) {
+    FakeModel model({config});
+    EngineOptions options = options_of(64, 16, 4, 64);
+    options.eos_token_ids = {tokenizer};
+    LLMEngine engine(model, *state, options);
+    const RequestId id = engine.add_request(prompt, seeded(0, 0, 10));
+    const Results results = run_to_end(engine);
+    EXPECT_EQ(results.texts.at(id), std::vector<int32_t>(text.begin(), text.begin() + 3));
+    EXPECT_EQ(results.reasons.at(id), FinishReason::stop);
+  }
+}
+
 // Fault case D02: the request ends with an error; one that runs beside it does not.
 TEST(LLMEngine, NonFiniteLogitsEndTheirRequestAlone) {
   const auto state = ParallelState::single();

@@ -132,5 +132,21 @@ TEST(TokenizerFiles, AFolderWithoutATokenizerIsNamed) {
               HasAll(folder.path().c_str(), "tokenizer.json"));
 }
 
+std::optional<int32_t> eos_id_with(const std::string& tokenizer_config) {
+  const TemporaryFolder folder;
+  folder.write("tokenizer.json", qwen2_like_json().dump());
+  if (!tokenizer_config.empty()) folder.write("tokenizer_config.json", tokenizer_config);
+  return Tokenizer::from_pretrained(folder.path()).eos_token_id();
+}
+
+// Fault case F01, the part of the tokenizer.
+TEST(TokenizerFiles, NameTheTokenThatEndsAText) {
+  EXPECT_EQ(eos_id_with(R"({"eos_token": "<|end|>", "bos_token": "<|user|>"})"), 300);
+  EXPECT_EQ(eos_id_with(R"({"eos_token": {"content": "<|user|>", "special": true}})"), 301);
+  EXPECT_EQ(eos_id_with(R"({"eos_token": null})"), std::nullopt);
+  EXPECT_EQ(eos_id_with(R"({"eos_token": "<|none|>"})"), std::nullopt);
+  EXPECT_EQ(eos_id_with(""), std::nullopt);
+}
+
 }  // namespace
 }  // namespace headway::test
