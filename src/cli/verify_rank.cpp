@@ -47,6 +47,7 @@ void check_lengths(const std::vector<TracedPrompt>& prompts, int64_t max_model_l
 
 EngineOptions engine_options(const std::vector<TracedPrompt>& prompts) {
   EngineOptions options;
+  options.prefix_caching = false;  // every token is to be seen
   options.max_num_seqs = std::min(kSequencesAtATime, static_cast<int64_t>(prompts.size()));
   options.max_model_len = 2;
   for (const TracedPrompt& prompt : prompts)

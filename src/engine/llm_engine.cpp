@@ -107,14 +107,18 @@ LLMEngine::LLMEngine(CausalLM& model, const ParallelState& state, const EngineOp
   require_positive("kv_blocks", options.kv_blocks);
   require_positive("block_size", options.block_size);
   require_positive("max_num_seqs", options.max_num_seqs);
+  if (options.max_queue && *options.max_queue < 0) {
+    throw ArgumentError(fmt::format("max_queue is {}; it must be at least 0", *options.max_queue));
+  }
   const CoreShare share = core_share(state.launch());
   kernels::set_local_ranks(share.rank, share.ranks);
   const int64_t max_model_len = resolve_max_model_len(model.config(), options);
   const int64_t block_size = resolve_block_size(model, options);
   const int64_t blocks = smallest_over_ranks(
       state.world(), blocks_of_rank(model, state, options, max_model_len, block_size), state.device());
-  const SchedulerLimits limits{max_model_len, options.max_num_seqs, options.max_batch_tokens,
-                               all_eos_token_ids(model.config(), options)};
+  const SchedulerLimits limits{
+      max_model_len,     options.max_num_seqs,  options.max_batch_tokens, all_eos_token_ids(model.config(), options),
+      options.max_queue, options.prefix_caching};
   impl_ = std::make_unique<Impl>(model, state, limits, blocks, block_size);
 }
 
@@ -178,6 +182,12 @@ int64_t LLMEngine::kv_blocks() const {
 
 int64_t LLMEngine::free_kv_blocks() const {
   return impl_->scheduler.blocks().free_blocks();
+}
+
+EngineStats LLMEngine::stats() const {
+  const Scheduler& scheduler = impl_->scheduler;
+  return {scheduler.num_running(), scheduler.num_waiting(), scheduler.num_preemptions(),
+          scheduler.num_computed_tokens(), scheduler.num_cached_tokens()};
 }
 
 int64_t LLMEngine::block_size() const {

@@ -22,6 +22,7 @@ struct Request {
   int64_t max_tokens = 0;       ///< new ones, bounded by what the KV cache can hold
   int64_t computed_tokens = 0;  ///< those whose K and V lie in the cache
   BlockTable block_table;
+  KnownPrefix known_prefix;  ///< how far the block table is known to the prefix cache
   SamplingParams params;
   uint64_t seed = 0;
   std::vector<int32_t> ending_token_ids;       ///< those that end the text: end of sequence, stop_token_ids
@@ -37,6 +38,7 @@ struct Request {
   bool lacks_prompt_logprobs() const {
     return params.prompt_logprobs && static_cast<int64_t>(prompt_logprobs.size()) < prompt_tokens - 1;
   }
+  std::span<const int32_t> computed() const { return std::span<const int32_t>(token_ids).first(computed_tokens); }
   bool decoding() const { return pending_tokens() == 1 && generated_tokens() > 0; }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headway/base/error.h"
+#include "headway/engine/llm_engine.h"
 
 namespace headway {
 namespace {
@@ -59,9 +60,13 @@ Scheduler::Scheduler(SchedulerLimits limits, BlockManager blocks)
   check_limits(limits_);
 }
 
-RequestId Scheduler::add(std::vector<int32_t> prompt, const SamplingParams& params, uint64_t seed) {
-  params.validate();
-  const int64_t prompt_tokens = static_cast<int64_t>(prompt.size());
+void Scheduler::check_queue() const {
+  if (!limits_.max_queue || static_cast<int64_t>(requests_.size()) < limits_.max_num_seqs + *limits_.max_queue) return;
+  throw QueueFull(fmt::format("{} requests are in the engine, as many as max_num_seqs {} and max_queue {} allow",
+                              requests_.size(), limits_.max_num_seqs, *limits_.max_queue));
+}
+
+void Scheduler::check_length(int64_t prompt_tokens, int64_t max_tokens) const {
   if (prompt_tokens == 0) throw ArgumentError("the prompt has no tokens");
   if (prompt_tokens >= limits_.max_model_len) {
     throw ArgumentError(
@@ -69,17 +74,24 @@ RequestId Scheduler::add(std::vector<int32_t> prompt, const SamplingParams& para
                     "max_model_len {}",
                     prompt_tokens, limits_.max_model_len));
   }
-  if (prompt_tokens + params.max_tokens > limits_.max_model_len) {
+  if (prompt_tokens + max_tokens > limits_.max_model_len) {
     throw ArgumentError(
         fmt::format("the prompt has {} tokens and max_tokens is {}: together they exceed "
                     "max_model_len {}",
-                    prompt_tokens, params.max_tokens, limits_.max_model_len));
+                    prompt_tokens, max_tokens, limits_.max_model_len));
   }
   if (prompt_tokens > blocks_.total_tokens()) {
     throw ArgumentError(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})",
                                     prompt_tokens, blocks_.total_tokens(), blocks_.total_blocks(),
                                     blocks_.block_size()));
   }
+}
+
+RequestId Scheduler::add(std::vector<int32_t> prompt, const SamplingParams& params, uint64_t seed) {
+  params.validate();
+  const int64_t prompt_tokens = static_cast<int64_t>(prompt.size());
+  check_length(prompt_tokens, params.max_tokens);
+  check_queue();
   Request request;
   request.id = next_id_++;
   request.token_ids = std::move(prompt);
@@ -132,12 +144,33 @@ void Scheduler::continue_running(ScheduledBatch& batch, int64_t& budget) {
 void Scheduler::admit_waiting(ScheduledBatch& batch, int64_t& budget) {
   while (budget > 0 && !waiting_.empty() && num_running() < limits_.max_num_seqs) {
     Request& request = requests_.at(*waiting_.begin());
-    // All of its tokens get their blocks now, so that only decoding ever runs out of them.
-    if (!blocks_.grow(request.block_table, request.total_tokens())) return;
+    if (!admit(request)) return;
     running_.insert(request.id);
     waiting_.erase(request.id);
     take(batch, budget, request);
   }
+}
+
+/// All of a request's tokens get their blocks now, so that only decoding ever runs out of them. Those that are known
+/// need not be computed, but for the last token, whose logits are asked for, and where prompt_logprobs need them.
+bool Scheduler::admit(Request& request) {
+  if (limits_.prefix_caching && !request.lacks_prompt_logprobs()) {
+    const auto all_but_last = std::span<const int32_t>(request.token_ids).first(request.total_tokens() - 1);
+    request.known_prefix = blocks_.share_prefix(request.block_table, all_but_last);
+    request.computed_tokens = request.known_prefix.blocks * blocks_.block_size();
+  }
+  if (!blocks_.grow(request.block_table, request.total_tokens())) {
+    give_back(request);
+    return false;
+  }
+  num_cached_tokens_ += request.computed_tokens;
+  return true;
+}
+
+void Scheduler::give_back(Request& request) {
+  blocks_.release(request.block_table);
+  request.known_prefix = {};
+  request.computed_tokens = 0;
 }
 
 std::vector<RequestId> Scheduler::running_in_order() const {
@@ -156,8 +189,7 @@ bool Scheduler::make_room(Request& request) {
 }
 
 void Scheduler::preempt(Request& request) {
-  blocks_.release(request.block_table);
-  request.computed_tokens = 0;
+  give_back(request);
   running_.erase(request.id);
   waiting_.insert(request.id);
   ++num_preemptions_;
@@ -177,6 +209,8 @@ std::vector<RequestOutput> Scheduler::update(const ScheduledBatch& batch, const 
     Request& request = requests_.at(sequence.request->id);
     const bool samples = sequence.samples();
     request.computed_tokens += sequence.num_tokens;
+    num_computed_tokens_ += sequence.num_tokens;
+    if (limits_.prefix_caching) blocks_.remember(request.block_table, request.computed(), request.known_prefix);
     if (!samples) continue;
     if (next == tokens.size()) throw ArgumentError(fmt::format("{} tokens are too few for the batch", tokens.size()));
     outputs.push_back(append(request, tokens[next++]));

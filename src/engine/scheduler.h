@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct SchedulerLimits {
   int64_t max_num_seqs = 0;      ///< sequences that hold KV blocks at a time
   int64_t max_batch_tokens = 0;  ///< tokens of a step, at least max_num_seqs
   std::vector<int64_t> eos_token_ids;
+  std::optional<int64_t> max_queue = {};  ///< requests beyond max_num_seqs that may wait; absent: any number
+  bool prefix_caching = true;             ///< whether sequences that begin alike share KV blocks
 };
 
 /// Decides what each step computes: requests join and leave at any step, first come first served within a budget of
@@ -26,7 +29,7 @@ class Scheduler {
   /// Throws ArgumentError for limits that contradict each other.
   Scheduler(SchedulerLimits limits, BlockManager blocks);
 
-  /// Queues a request. Throws ArgumentError at once, naming the sizes, if it can never fit.
+  /// Queues a request. Throws ArgumentError at once, naming the sizes, if it can never fit, QueueFull if too many wait.
   RequestId add(std::vector<int32_t> prompt, const SamplingParams& params, uint64_t seed);
 
   /// Forgets a request and frees its blocks for the next step; false if it is not known (any more).
@@ -44,10 +47,16 @@ class Scheduler {
   int64_t num_running() const { return static_cast<int64_t>(running_.size()); }
   int64_t num_waiting() const { return static_cast<int64_t>(waiting_.size()); }
   int64_t num_preemptions() const { return num_preemptions_; }
+  int64_t num_computed_tokens() const { return num_computed_tokens_; }
+  int64_t num_cached_tokens() const { return num_cached_tokens_; }  ///< whose K and V another request had computed
   const BlockManager& blocks() const { return blocks_; }
 
  private:
   void continue_running(ScheduledBatch& batch, int64_t& budget);
+  void check_queue() const;
+  void check_length(int64_t prompt_tokens, int64_t max_tokens) const;
+  bool admit(Request& request);
+  void give_back(Request& request);
   void admit_waiting(ScheduledBatch& batch, int64_t& budget);
   std::vector<RequestId> running_in_order() const;
   bool make_room(Request& request);
@@ -59,6 +68,8 @@ class Scheduler {
   BlockManager blocks_;
   RequestId next_id_ = 1;
   int64_t num_preemptions_ = 0;
+  int64_t num_computed_tokens_ = 0;
+  int64_t num_cached_tokens_ = 0;
   std::map<RequestId, Request> requests_;
   std::set<RequestId> waiting_;  ///< ids ascend with arrival, so both sets are in order of arrival
   std::set<RequestId> running_;

@@ -35,14 +35,25 @@ struct TextGenerator::Impl {
   };
 
   RequestId add(const std::vector<int32_t>& prompt, const TextParams& params) {
+    const std::vector<RequestId> ids = add_to_engine(prompt, params);
+    for (int64_t i = 0; i < params.n; ++i) texts.emplace(ids[i], Text{ids[0], i, TextStream(tokenizer, params)});
+    members.emplace(ids[0], ids);
+    return ids[0];
+  }
+
+  std::vector<RequestId> add_to_engine(const std::vector<int32_t>& prompt, const TextParams& params) {
     std::vector<RequestId> ids;
-    for (int64_t i = 0; i < params.n; ++i) {
-      SamplingParams sampling = params.sampling;
-      if (sampling.seed) sampling.seed = seed_of_text(*sampling.seed, i);
-      ids.push_back(engine.add_request(prompt, sampling));
-      texts.emplace(ids.back(), Text{ids.front(), i, TextStream(tokenizer, params)});
+    try {
+      for (int64_t i = 0; i < params.n; ++i) {
+        SamplingParams sampling = params.sampling;
+        if (sampling.seed) sampling.seed = seed_of_text(*sampling.seed, i);
+        ids.push_back(engine.add_request(prompt, sampling));
+      }
+    } catch (const Error&) {
+      for (const RequestId id : ids) engine.cancel(id);
+      throw;
     }
-    return members.emplace(ids.front(), ids).first->first;
+    return ids;
   }
 
   void forget(RequestId id) {

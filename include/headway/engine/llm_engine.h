@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "headway/base/error.h"
 #include "headway/engine/request_output.h"
 #include "headway/engine/sampling_params.h"
 #include "headway/models/causal_lm.h"
@@ -19,6 +20,23 @@ struct EngineOptions {
   int64_t max_num_seqs = 64;             ///< sequences that are computed side by side
   int64_t max_batch_tokens = 1024;       ///< tokens of one step; longer prompts are cut into chunks
   std::vector<int64_t> eos_token_ids;    ///< end a text beside those of the model's config: the tokenizer's
+  std::optional<int64_t> max_queue;      ///< requests beyond max_num_seqs that may wait; absent: any number
+  bool prefix_caching = true;            ///< whether sequences that begin alike share KV blocks
+};
+
+/// As many requests as may be are in the engine already; a later try may succeed.
+class QueueFull : public Error {
+ public:
+  using Error::Error;
+};
+
+/// What an engine does and has done.
+struct EngineStats {
+  int64_t running = 0;          ///< requests that hold KV blocks
+  int64_t waiting = 0;          ///< requests that wait for some
+  int64_t preemptions = 0;      ///< how often a request had to give its blocks up
+  int64_t computed_tokens = 0;  ///< that went through the model
+  int64_t cached_tokens = 0;    ///< that did not, as their K and V were known
 };
 
 /// The longest sequence that a model of this config can hold: its max_position_embeddings, stretched by its rope
@@ -47,7 +65,7 @@ class LLMEngine {
   bool is_driver() const;  ///< whether this is rank 0
 
   /// Queues a prompt of token ids. Throws ArgumentError naming the values if the parameters are not legal, an id is
-  /// not in the vocabulary, or the request can never fit.
+  /// not in the vocabulary, or the request can never fit; QueueFull if too many are in the engine.
   RequestId add_request(std::vector<int32_t> prompt, const SamplingParams& params);
 
   /// Ends a request without an output and frees its KV blocks; false if it has ended already.
@@ -69,6 +87,7 @@ class LLMEngine {
   int64_t kv_blocks() const;
   int64_t free_kv_blocks() const;
   int64_t block_size() const;
+  EngineStats stats() const;
 
  private:
   struct Impl;

@@ -185,7 +185,7 @@ TEST(Scheduler, RefusesWhatExceedsMaxModelLenWithTheNumbers) {
 TEST(Scheduler, CancelFreesBlocksForTheNextStep) {
   Scheduler scheduler({512, 8, 256, {}}, BlockManager(4, kBlockSize));
   const RequestId a = scheduler.add(prompt_of(60), max_tokens(4), 0);
-  const RequestId b = scheduler.add(prompt_of(50), max_tokens(4), 0);
+  const RequestId b = scheduler.add(prompt_of(50, 900), max_tokens(4), 0);
   auto batch = scheduler.schedule();
   scheduler.update(batch, run(batch));
   EXPECT_EQ(scheduler.blocks().free_blocks(), 0);

@@ -215,6 +215,21 @@ TEST(TextGenerator, CancelEndsAllTexts) {
   EXPECT_EQ(free_blocks, 64);
 }
 
+TEST(TextGenerator, AFullQueueTakesAllTextsOrNone) {
+  const auto state = ParallelState::single();
+  FakeModel model;
+  EngineOptions options;
+  options.max_num_seqs = 2;
+  options.max_queue = 1;
+  LLMEngine engine(model, *state, options);
+  TextGenerator generator(engine, nullptr);
+  EXPECT_THROW(generator.add({1}, sampled(1, 4)), QueueFull);
+  EXPECT_FALSE(engine.has_unfinished());
+  EXPECT_FALSE(generator.has_unfinished());
+  generator.add({1}, sampled(1, 3));
+  EXPECT_TRUE(generator.has_unfinished());
+}
+
 TEST(TextGenerator, RefusesWhatCannotBe) {
   const auto state = ParallelState::single();
   FakeModel model;
