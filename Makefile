@@ -5,7 +5,7 @@ DEMO_MODEL := .cache/models/SmolLM2-135M-Instruct
 DEMO_PROMPT := Explain in two sentences why the sky is blue.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test test-full gpu-test format format-check tidy rooms install-example clean
+.PHONY: help setup configure build demo test test-full fuzz gpu-test format format-check tidy rooms install-example clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -35,6 +35,12 @@ test: build-all $(DEMO_MODEL)/config.json ## Build and run all tests but the slo
 
 test-full: build-all $(DEMO_MODEL)/config.json ## Build and run all tests
 	@$(PYTHON) tools/run_tests.py --build build --slow
+
+fuzz: ## Build the fuzz targets with clang and run each for FUZZ_SECONDS (60)
+	@tools/setup.sh --dev
+	@cmake --preset fuzz -Wno-dev $(CMAKE_ARGUMENTS)
+	@cmake --build --preset fuzz
+	@tools/fuzz.sh
 
 gpu-test: ## Build and run the tests for CUDA machines (HEADWAY_PYTHON names the Python that has torch)
 	@tools/gpu_test.sh

@@ -28,6 +28,19 @@ TEST(ParseJson, RefusesDeepNestingWithoutRecursion) {
   EXPECT_EQ(parse_error(std::string(100000, '[')), "f.json: JSON is nested deeper than 64 levels");
 }
 
+TEST(ParseJson, BuildsEveryKindOfValue) {
+  const std::string text = R"({"a":[null,true,-1,18446744073709551615,0.5,"x",[],{}],"b":{"c":[{"d":2}]}})";
+  EXPECT_EQ(parse_json(text, "f.json").dump(), text);
+  EXPECT_EQ(parse_json("7", "f.json"), 7);
+}
+
+// The parser's own callback would take time by the square of the list's length: hours here.
+TEST(ParseJson, ReadsAListOfAMillionObjects) {
+  std::string text = "[";
+  for (int i = 0; i < 1000000; ++i) text += "{},";
+  EXPECT_EQ(parse_json(text + "7]", "f.json").size(), 1000001);
+}
+
 TEST(ParseJson, RefusesWhatIsNotJson) {
   EXPECT_EQ(parse_error(std::string("{}\0junk", 7)), "f.json: not valid JSON: it has a NUL byte");
   EXPECT_TRUE(parse_error("{:").starts_with("f.json: not valid JSON: "));
