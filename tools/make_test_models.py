@@ -80,7 +80,7 @@ SHAPES = (
     Shape("q28kv4-tied", 28, 4, 4, 224, tied=True),
     Shape("q9kv3", 9, 3, 8, 150, vocab=321),
     Shape("q9kv3-tied", 9, 3, 8, 150, vocab=321, tied=True),
-    Shape("q14kv2", 14, 2, 8, 4864),
+    Shape("q14kv2", 14, 2, 64, 4864, hidden=112),
     Shape("q14kv2-tied", 14, 2, 8, 364, tied=True),
     Shape("q8kv4-head128", 8, 4, 128, 101, hidden=64),
     Shape("q4kv1", 4, 1, 16, 128),
@@ -109,14 +109,18 @@ def write_checkpoint(folder: pathlib.Path, shape: Shape) -> None:
     model = Qwen2ForCausalLM(Qwen2Config.from_dict(config))
     tensors = {name: random_weight(name, parameter.shape, shape.tied, generator)
                for name, parameter in model.named_parameters()}
-    if shape.shards == 1:
+    save_tensors(folder, tensors, shape.shards)
+
+
+def save_tensors(folder: pathlib.Path, tensors: dict[str, torch.Tensor], shards: int = 1) -> None:
+    if shards == 1:
         save_file(tensors, folder / "model.safetensors")
         return
     names = sorted(tensors)
     weight_map = {}
-    for shard in range(shape.shards):
-        file = f"model-{shard + 1:05d}-of-{shape.shards:05d}.safetensors"
-        part = names[shard::shape.shards]
+    for shard in range(shards):
+        file = f"model-{shard + 1:05d}-of-{shards:05d}.safetensors"
+        part = names[shard::shards]
         save_file({name: tensors[name] for name in part}, folder / file)
         weight_map |= dict.fromkeys(part, file)
     (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": weight_map}, indent=2) + "\n")
@@ -205,6 +209,9 @@ class Variant:
     without: tuple[str, ...] = ()  # keys left out of config.json
     drop_prefix: bool = False      # store "layers..." for "model.layers..."
     head: str = "keep"             # "drop" lm_head.weight, or "copy" the embedding to it
+    stored: torch.dtype = torch.float32
+    shards: int = 1
+    strays: bool = False           # files of other values, named as weights often are, beside those of the index
     reference: bool = True         # whether transformers computes logits; the others equal another folder or fail
 
 
@@ -240,6 +247,12 @@ VARIANTS = (
     Variant("tie-unsaid-no-head", "q4kv2", without=("tie_word_embeddings",), head="drop", reference=False),
     Variant("head-dim-null", "q4kv2", {"head_dim": None}, reference=False),
     Variant("dtype-bfloat16", "q4kv2", {"torch_dtype": "torch.bfloat16"}, reference=False),
+    Variant("dtype-unsaid", "q4kv2", without=("torch_dtype",), reference=False),
+    Variant("dtype-unsaid-bf16", "q4kv2", without=("torch_dtype",), stored=torch.bfloat16, reference=False),
+    Variant("dtype-unsaid-fp16", "q4kv2", without=("torch_dtype",), stored=torch.float16, reference=False),
+    Variant("kv-heads-null", "q4kv2", {"num_key_value_heads": None}, reference=False),
+    Variant("kv-heads-unsaid", "q4kv2", without=("num_key_value_heads",), reference=False),
+    Variant("strays", "q4kv2", shards=2, strays=True, reference=False),
 )
 
 
@@ -255,9 +268,53 @@ def write_variant(folder: pathlib.Path, variant: Variant, base: pathlib.Path) ->
         tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"].clone()
     if variant.drop_prefix:
         tensors = {name.removeprefix("model."): tensor for name, tensor in tensors.items()}
-    save_file(tensors, folder / "model.safetensors")
+    tensors = {name: tensor.to(variant.stored) for name, tensor in tensors.items()}
+    save_tensors(folder, tensors, variant.shards)
+    if variant.strays:
+        nines = {name: torch.full_like(tensor, 9) for name, tensor in tensors.items()}
+        for stray in ("model", "consolidated"):
+            save_file(nines, folder / f"{stray}.safetensors")
     if variant.reference:
         write_logits(folder)
+
+
+MLP_PEAK = 70000.0  # beyond fp16, which ends at 65504
+
+
+def write_fp16_overflow(folder: pathlib.Path, base: pathlib.Path) -> None:
+    """`base` in fp16, with the first MLP's output weights scaled so that its outputs reach MLP_PEAK."""
+    folder.mkdir(parents=True)
+    down_proj = "model.layers.0.mlp.down_proj.weight"
+    tensors = load_file(base / "model.safetensors")
+    tensors[down_proj] *= MLP_PEAK / mlp_peak(load(base))
+    save_tensors(folder, {name: tensor.half() for name, tensor in tensors.items()})
+    config = json.loads((base / "config.json").read_text()) | {"torch_dtype": "float16"}
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    write_logits(folder)
+    if not (peak := mlp_peak(load(folder))) > 0.99 * MLP_PEAK:
+        raise SystemExit(f"{folder}: the MLP's outputs reach {peak}, not {MLP_PEAK}")
+
+
+def mlp_peak(model: Qwen2ForCausalLM) -> float:
+    """The largest output of the first MLP over the long prompt."""
+    outputs = []
+    with_hook = model.model.layers[0].mlp.register_forward_hook(lambda module, inputs, output: outputs.append(output))
+    model(long_prompt(model.config.vocab_size))
+    with_hook.remove()
+    return float(outputs[0].abs().max())
+
+
+def write_fixed_logits(folder: pathlib.Path, shape: Shape, logits: list[float]) -> None:
+    """An fp16 model of as many tokens that gives these logits after any prompt: its layers add nothing to an embedding
+    of ones, of which the head takes the first column."""
+    folder.mkdir(parents=True)
+    config = shape.config_json() | {"vocab_size": len(logits), "torch_dtype": "float16"}
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    parameters = Qwen2ForCausalLM(Qwen2Config.from_dict(config)).named_parameters()
+    tensors = {name: torch.ones(parameter.shape) if "norm" in name or "embed" in name else torch.zeros(parameter.shape)
+               for name, parameter in parameters}
+    tensors["lm_head.weight"][:, 0] = torch.tensor(logits)
+    save_tensors(folder, {name: tensor.half() for name, tensor in tensors.items()})
 
 
 def make_all(root: pathlib.Path) -> None:
@@ -273,6 +330,8 @@ def make_all(root: pathlib.Path) -> None:
                 write_greedy(root / shape.name)
         for variant in VARIANTS:
             write_variant(root / variant.name, variant, root / variant.base)
+        write_fp16_overflow(root / "fp16-overflow", root / "q4kv2")
+        write_fixed_logits(root / "fp16-fixed-logits", SHAPES[0], [2.875, 11.0625, -2.4375])
 
 
 def main() -> None:

@@ -12,7 +12,9 @@
 #include "e2e/paged_sequences.h"
 #include "e2e/reference.h"
 #include "e2e/test_models.h"
+#include "engine/kv_cache_size.h"
 #include "headway/base/error.h"
+#include "headway/engine/llm_engine.h"
 
 // Checkpoints that say the same in other words, say something else, or lack something. Run on 2 ranks.
 namespace headway::testing {
@@ -67,7 +69,8 @@ INSTANTIATE_TEST_SUITE_P(NamesAndTies, Qwen2Variant,
                                            Variant{"tied-head-copied", "q12kv2-tied"},  // Fault case B08.
                                            Variant{"tied-no-prefix", "q12kv2-tied"},    // Fault case B25.
                                            Variant{"tie-unsaid", "q4kv2"},              // Fault case B38.
-                                           Variant{"head-dim-null", "q4kv2"}),          // Fault case B32.
+                                           Variant{"head-dim-null", "q4kv2"},           // Fault case B32.
+                                           Variant{"strays", "q4kv2"}),                 // Fault case B21.
                          [](const auto& info) { return name_of_folder(info.param.folder); });
 
 struct BrokenVariant {
@@ -92,15 +95,46 @@ INSTANTIATE_TEST_SUITE_P(
                       BrokenVariant{"tie-unsaid-no-head", {"lm_head.weight", "tie_word_embeddings"}},    // B38
                       BrokenVariant{"untied-no-prefix", {"lm_head.weight"}},                             // B25
                       BrokenVariant{"rope-yarn-conflict", {"linear", "yarn"}},                           // B27
-                      BrokenVariant{"rope-unknown", {"spiral"}}),                                        // B27
+                      BrokenVariant{"rope-unknown", {"spiral"}},                                         // B27
+                      BrokenVariant{"kv-heads-null", {"k_proj", "[32, 64], not [64, 64]"}},              // B34
+                      BrokenVariant{"kv-heads-unsaid", {"k_proj", "[32, 64], not [64, 64]"}}),           // B34
     [](const auto& info) { return name_of_folder(info.param.folder); });
 
-// Fault case B35: the config's dtype decides where none is asked for.
-TEST(Qwen2Dtype, FollowsTheConfigUnlessAsked) {
-  const int attn_tp = world_size();
-  EXPECT_EQ(load_test_model({.name = "dtype-bfloat16", .attn_tp = attn_tp}).model->dtype(), at::kBFloat16);
-  EXPECT_EQ(load_test_model({.name = "dtype-bfloat16", .attn_tp = attn_tp, .dtype = DType::F32}).model->dtype(),
-            at::kFloat);
+at::ScalarType dtype_of(const std::string& folder, std::optional<DType> asked = {}) {
+  return load_test_model({.name = folder, .attn_tp = world_size(), .dtype = asked}).model->dtype();
+}
+
+// Fault case B35: the config's dtype decides where none is asked for, and where it says none that of the tensors.
+TEST(Qwen2Dtype, FollowsTheConfigThenTheTensorsUnlessAsked) {
+  EXPECT_EQ(dtype_of("dtype-bfloat16"), at::kBFloat16);
+  EXPECT_EQ(dtype_of("dtype-bfloat16", DType::F32), at::kFloat);
+  EXPECT_EQ(dtype_of("dtype-unsaid"), at::kFloat);
+  EXPECT_EQ(dtype_of("dtype-unsaid-bf16"), at::kBFloat16);
+  EXPECT_EQ(dtype_of("dtype-unsaid-fp16"), at::kHalf);
+  EXPECT_EQ(dtype_of("dtype-unsaid-fp16", DType::BF16), at::kBFloat16);
+}
+
+struct CacheSize {
+  int64_t blocks = 0;
+  int64_t block_bytes = 0;
+  friend bool operator==(const CacheSize&, const CacheSize&) = default;
+};
+
+CacheSize cache_size_of(const std::string& folder) {
+  const auto loaded = load_test_model({.name = folder, .attn_tp = world_size()});
+  EngineOptions options;
+  options.max_num_seqs = 3;
+  LLMEngine engine(*loaded.model, parallel_state(world_size()), options);
+  if (!engine.is_driver()) engine.follow();
+  return {engine.kv_blocks(), kv_block_bytes(*loaded.model, engine.block_size())};
+}
+
+// Fault case B30: a window that is not used does not size the cache either.
+TEST(Qwen2Window, AnUnusedOneDoesNotSizeTheCache) {
+  const CacheSize whole = cache_size_of("q4kv2");
+  EXPECT_GE(whole.blocks, 3 * 512 / 256);
+  EXPECT_EQ(cache_size_of("window-off"), whole);
+  EXPECT_EQ(cache_size_of("window-unsaid"), whole);
 }
 
 // Fault case D11, as far as a forward can show it: the neighbours in a batch change no token.
