@@ -1,6 +1,5 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include "distributed/layers/layer_support.h"
@@ -53,7 +52,7 @@ struct Qkv {
   std::unique_ptr<AttnQKVParallelLinear> loaded(ColumnOptions options) const {
     auto layer =
         std::make_unique<AttnQKVParallelLinear>(state, QKVShape{kHidden, kHeadDim, {heads.q, heads.kv}}, options);
-    allocate_parameters(*layer, at::kFloat);
+    testing::allocate(*layer);
     Parameter& weight = layer->own_parameter("weight");
     load_section(weight, q_weight, "q");
     load_section(weight, k_weight, "k");
@@ -138,21 +137,21 @@ const ParallelState* pair_state() {
 TEST(QkvFaults, BiasIsCutPerSection) {
   if (pair_state() == nullptr) GTEST_SKIP() << "needs an even number of ranks";
   AttnQKVParallelLinear layer(*pair_state(), {1, 2, {4, 2}});
-  allocate_parameters(layer, at::kFloat);
+  testing::allocate(layer);
   Parameter& bias = layer.own_parameter("bias");
   load_section(bias, sequence_vector(8), "q");
   load_section(bias, sequence_vector(4, 100), "k");
   load_section(bias, sequence_vector(4, 200), "v");
   const bool first = pair_state()->lm_head_tp().rank().value == 0;
-  EXPECT_TRUE(bias.tensor.equal(first ? at::tensor({0.f, 1.f, 2.f, 3.f, 100.f, 101.f, 200.f, 201.f})
-                                      : at::tensor({4.f, 5.f, 6.f, 7.f, 102.f, 103.f, 202.f, 203.f})));
+  EXPECT_TRUE(bias.tensor.equal(first ? testing::values({0, 1, 2, 3, 100, 101, 200, 201})
+                                      : testing::values({4, 5, 6, 7, 102, 103, 202, 203})));
 }
 
 // Fault case A19.
 TEST(QkvFaults, BiasOfARankWithSeveralKvHeadsIsWhole) {
   if (pair_state() == nullptr) GTEST_SKIP() << "needs an even number of ranks";
   AttnQKVParallelLinear layer(*pair_state(), {1, 2, {8, 4}});
-  allocate_parameters(layer, at::kFloat);
+  testing::allocate(layer);
   Parameter& bias = layer.own_parameter("bias");
   load_section(bias, sequence_vector(16, 50), "q");
   load_section(bias, sequence_vector(8, 0), "k");
@@ -178,7 +177,7 @@ TEST(ColumnParallel, UnevenAndEmptyCutsGatherToTheWhole) {
   const GroupCoordinator& group = testing::parallel_state(testing::world_size()).tp();
   for (int64_t out : {1, 2, 3, 5, 7, 130, 321}) {
     ColumnParallelLinear layer(group, 4, out, {.gather_output = true});
-    allocate_parameters(layer, at::kFloat);
+    testing::allocate(layer);
     load_section(layer.own_parameter("weight"), sequence_matrix(out, 4));
     load_section(layer.own_parameter("bias"), sequence_vector(out, 7));
     EXPECT_TRUE(layer.own_parameter("weight").tensor.equal(rows(sequence_matrix(out, 4), layer.local_range(0))));
@@ -191,7 +190,7 @@ TEST(ColumnParallel, UnevenAndEmptyCutsGatherToTheWhole) {
 TEST(MergedColumnParallel, EachRankHoldsItsPartOfEveryOutput) {
   const GroupCoordinator& group = testing::parallel_state(testing::world_size()).tp();
   MergedColumnParallelLinear layer(group, 3, {{"gate", 10}, {"up", 10}}, {.bias = false});
-  allocate_parameters(layer, at::kFloat);
+  testing::allocate(layer);
   Parameter& weight = layer.own_parameter("weight");
   load_section(weight, sequence_matrix(10, 3), "gate");
   load_section(weight, sequence_matrix(10, 3, 0.5), "up");
@@ -202,7 +201,7 @@ TEST(MergedColumnParallel, EachRankHoldsItsPartOfEveryOutput) {
 
 TEST(ColumnParallel, RefusesAnInputOfTheWrongWidth) {
   ColumnParallelLinear layer(testing::parallel_state(1).self(), 4, 2, {.bias = false});
-  allocate_parameters(layer, at::kFloat);
+  testing::allocate(layer);
   load_section(layer.own_parameter("weight"), sequence_matrix(2, 4));
   try {
     layer.forward(sequence_matrix(3, 5));

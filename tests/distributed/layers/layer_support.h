@@ -11,6 +11,17 @@
 
 namespace headway::testing {
 
+// All of these lie on the device of the launch's backend.
+
+/// The tensor there.
+at::Tensor on_device(const at::Tensor& tensor);
+
+/// The fp32 vector of these values there.
+at::Tensor values(const std::vector<float>& elements);
+
+/// Gives the module fp32 memory there.
+void allocate(Module& module);
+
 /// A [rows, columns] tensor whose elements all differ: value(i, j) = 1000 * i + j + offset, fp32.
 at::Tensor sequence_matrix(int64_t rows, int64_t columns, double offset = 0);
 

@@ -2,6 +2,8 @@
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "distributed/layers/layer_support.h"
 #include "distributed/support/parallel_test.h"
 #include "headway/models/qwen2.h"
@@ -44,7 +46,7 @@ AttentionBatch two_sequences() {
 
 KVCacheView empty_cache(const HeadPartition& heads, int64_t head_dim) {
   const std::vector<int64_t> shape{4, 4, heads.local_kv_heads(), head_dim};
-  return {at::zeros(shape, at::kFloat), at::zeros(shape, at::kFloat)};
+  return {testing::on_device(at::zeros(shape, at::kFloat)), testing::on_device(at::zeros(shape, at::kFloat))};
 }
 
 struct Case {
@@ -76,7 +78,7 @@ class Qwen2Blocks : public ::testing::TestWithParam<Case> {
     testing::fill_from_full_tensors(attention);
     KVCacheView cache = empty_cache(attention.heads(), 4);
     const AttentionBatch batch = two_sequences();
-    const RotaryAngles angles = RotaryEmbedding(config().rope, 4).angles(batch, c10::kCPU);
+    const RotaryAngles angles = RotaryEmbedding(config().rope, 4).angles(batch, testing::device());
     return attention.forward(testing::random_matrix(11, 24, 3), angles, batch, cache);
   }
 
@@ -94,7 +96,8 @@ class Qwen2Blocks : public ::testing::TestWithParam<Case> {
     testing::fill_from_full_tensors(*model);
     if (tied) copy_table_to_head(*model);
     std::vector<KVCacheView> caches = model->allocate_kv_cache(4, 4);
-    return model->compute_logits(model->forward(at::arange(11, at::kLong) * 29, two_sequences(), caches));
+    return model->compute_logits(
+        model->forward(testing::on_device(at::arange(11, at::kLong) * 29), two_sequences(), caches));
   }
 
   /// A tied head with a table of its own gets the embedding's rows, as the loader's alias does.
@@ -145,13 +148,41 @@ TEST(Qwen2Heads, ProjectionsAndCacheFollowTheAttentionGroup) {
   if (testing::world_size() != 4) GTEST_SKIP() << "its values are those of 4 ranks with attention over 2";
   ModelConfig config = config_of(8, 4, 48, false);
   const auto model = build_model(config, {}, testing::parallel_state(2));
-  allocate_parameters(*model, at::kFloat);
+  testing::allocate(*model);
   EXPECT_EQ(model->heads().local_q_heads(), 4);
   EXPECT_EQ(model->heads().local_kv_heads(), 2);
   EXPECT_EQ(model->allocate_kv_cache(3, 16).front().keys.sizes(), (std::vector<int64_t>{3, 16, 2, 4}));
   for (const auto& [name, parameter] : model->named_parameters()) {
-    if (name.ends_with("qkv_proj.weight")) EXPECT_EQ(parameter->shape, (std::vector<int64_t>{(4 + 2 + 2) * 4, 24}));
+    if (!name.ends_with("qkv_proj.weight")) continue;
+    EXPECT_EQ(parameter->shape, (std::vector<int64_t>{(4 + 2 + 2) * 4, 24}));
   }
+}
+
+// Fault case A02: more ranks than KV heads, with heads of 128. Each rank holds one whole head, two ranks hold each.
+TEST(Qwen2Heads, RanksShareWholeKvHeads) {
+  if (testing::world_size() != 8) GTEST_SKIP() << "its values are those of 8 ranks";
+  ModelConfig config = config_of(8, 4, 48, false);
+  config.head_dim = 128;
+  const auto logits = [&config](const ParallelState& state) {
+    const auto model = build_model(config, {}, state);
+    testing::fill_from_full_tensors(*model);
+    const int64_t local_q = 8 / state.lm_head_tp().size();
+    const int64_t local_kv = std::max(4 / state.lm_head_tp().size(), 1);
+    EXPECT_EQ(model->heads().kv_heads.begin, state.lm_head_tp().rank().value / 2);
+    for (const auto& [name, parameter] : model->named_parameters()) {
+      if (!name.ends_with("qkv_proj.weight")) continue;
+      EXPECT_EQ(parameter->shape, (std::vector<int64_t>{(local_q + 2 * local_kv) * 128, 24}));
+      EXPECT_EQ(parameter->slices.at(1).range.size(), local_kv * 128);  // k
+      EXPECT_EQ(parameter->slices.at(2).range.size(), local_kv * 128);  // v
+    }
+    std::vector<KVCacheView> caches = model->allocate_kv_cache(4, 4);
+    return model->compute_logits(
+        model->forward(testing::on_device(at::arange(11, at::kLong) * 29), two_sequences(), caches));
+  };
+  const at::Tensor expected = logits(*ParallelState::single());
+  const at::Tensor actual = logits(testing::parallel_state(8));
+  EXPECT_GT(expected.abs().max().item<float>(), 0.1);
+  EXPECT_LE((actual - expected).abs().max().item<float>(), 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Qwen2Blocks,

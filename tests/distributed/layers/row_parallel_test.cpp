@@ -1,5 +1,4 @@
 #include <ATen/ops/linear.h>
-#include <ATen/ops/tensor.h>
 #include <gtest/gtest.h>
 
 #include "distributed/layers/layer_support.h"
@@ -28,11 +27,11 @@ std::vector<const ParallelState*> all_states() {
 TEST(RowParallel, TheBiasIsAddedOnce) {
   for (const ParallelState* state : all_states()) {
     AttnRowParallelLinear layer(*state, {4, 2});
-    allocate_parameters(layer, at::kFloat);
-    load_section(layer.own_parameter("weight"), at::tensor({1.f, 0.f, 2.f, 1.f, 0.f, 1.f, 1.f, 3.f}).view({2, 4}));
-    load_section(layer.own_parameter("bias"), at::tensor({10.f, -20.f}));
-    const at::Tensor input = at::tensor({1.f, 2.f, 3.f, 4.f}).view({1, 4});
-    EXPECT_TRUE(at::Tensor(layer.forward(local(layer, input))).equal(at::tensor({21.f, -3.f}).view({1, 2})));
+    testing::allocate(layer);
+    load_section(layer.own_parameter("weight"), testing::values({1, 0, 2, 1, 0, 1, 1, 3}).view({2, 4}));
+    load_section(layer.own_parameter("bias"), testing::values({10, -20}));
+    const at::Tensor input = testing::values({1, 2, 3, 4}).view({1, 4});
+    EXPECT_TRUE(at::Tensor(layer.forward(local(layer, input))).equal(testing::values({21, -3}).view({1, 2})));
   }
 }
 
@@ -43,7 +42,7 @@ TEST(RowParallel, WholeHeadsAreCutAsTheQueryHeadsAre) {
       AttnRowParallelLinear layer(*state, {q * head_dim, 5, q}, {.bias = false});
       const Range heads = HeadPartition::of({q, q}, state->lm_head_tp().size(), state->lm_head_tp().rank()).q_heads;
       EXPECT_EQ(layer.local_columns(), (Range{heads.begin * head_dim, heads.end * head_dim}));
-      allocate_parameters(layer, at::kFloat);
+      testing::allocate(layer);
       const at::Tensor full = sequence_matrix(5, q * head_dim);
       load_section(layer.own_parameter("weight"), full);
       EXPECT_TRUE(layer.own_parameter("weight").tensor.equal(local(layer, full)));
@@ -59,7 +58,7 @@ TEST(RowParallel, SumsToTheUnshardedOutputForUnevenAndEmptyCuts) {
       const at::Tensor bias = sequence_vector(4, 3);
       for (bool parallel_input : {true, false}) {
         AttnRowParallelLinear layer(*state, {in, 4}, {.input_is_parallel = parallel_input});
-        allocate_parameters(layer, at::kFloat);
+        testing::allocate(layer);
         load_section(layer.own_parameter("weight"), weight);
         load_section(layer.own_parameter("bias"), bias);
         const at::Tensor output = layer.forward(parallel_input ? local(layer, input) : input);
@@ -72,20 +71,20 @@ TEST(RowParallel, SumsToTheUnshardedOutputForUnevenAndEmptyCuts) {
 TEST(RowParallel, ASkippedBiasIsHandedOutAndNotAdded) {
   for (const ParallelState* state : all_states()) {
     AttnRowParallelLinear layer(*state, {6, 2}, {.skip_bias_add = true});
-    allocate_parameters(layer, at::kFloat);
+    testing::allocate(layer);
     load_section(layer.own_parameter("weight"), sequence_matrix(2, 6));
-    load_section(layer.own_parameter("bias"), at::tensor({5.f, 6.f}));
+    load_section(layer.own_parameter("bias"), testing::values({5, 6}));
     const at::Tensor input = sequence_matrix(1, 6);
     const LinearOutput result = layer.forward(local(layer, input));
     EXPECT_TRUE(result.output.allclose(at::linear(input, sequence_matrix(2, 6)), 1e-6, 1e-3));
-    EXPECT_TRUE(result.bias.equal(at::tensor({5.f, 6.f})));
+    EXPECT_TRUE(result.bias.equal(testing::values({5, 6})));
   }
 }
 
 TEST(RowParallel, WithoutReductionEachRankReturnsItsPartialSum) {
   for (const ParallelState* state : all_states()) {
     AttnRowParallelLinear layer(*state, {6, 2}, {.bias = false, .reduce_results = false});
-    allocate_parameters(layer, at::kFloat);
+    testing::allocate(layer);
     load_section(layer.own_parameter("weight"), sequence_matrix(2, 6));
     const at::Tensor input = sequence_matrix(1, 6);
     const at::Tensor partial = layer.forward(local(layer, input));

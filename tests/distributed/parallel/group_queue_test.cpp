@@ -17,10 +17,16 @@ std::string message(const GroupCoordinator& group, int number) {
          std::string(number * 10'000, static_cast<char>('a' + number));
 }
 
+MessageQueueOptions on_one_host() {
+  MessageQueueOptions options;
+  options.local_ranks = world_size();
+  return options;
+}
+
 TEST_P(GroupQueue, CarriesMessagesFromAnyMemberToTheOthersOfItsGroup) {
   for (const GroupCoordinator* group : groups()) {
     for (int writer : {0, group->size() - 1}) {
-      const auto queue = make_message_queue(*group, GroupRank{writer}, {.local_ranks = world_size()});
+      const auto queue = make_message_queue(*group, GroupRank{writer}, on_one_host());
       for (int number = 0; number < 6; ++number) {
         if (group->rank().value == writer) {
           queue->broadcast(message(*group, number));

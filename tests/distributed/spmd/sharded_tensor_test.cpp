@@ -35,7 +35,7 @@ TEST(ShardedTensor, EachRankHoldsItsCutAndTheWholeComesBackBitEqual) {
 TEST(ShardedTensor, EmptyShardsGatherBack) {
   const DeviceMesh mesh(state(), {world_size()}, {"x"});
   for (int64_t rows : {1, 2, 3, 5, 20}) {
-    const at::Tensor full = at::arange(rows, at::kLong) * 7 + 3;
+    const at::Tensor full = testing::on_device(at::arange(rows, at::kLong) * 7 + 3);
     EXPECT_TRUE(mark_sharding(full, mesh, {{"x"}}).full_tensor().equal(full)) << rows << " rows";
   }
 }
@@ -44,7 +44,7 @@ TEST(ShardedTensor, EmptyShardsGatherBack) {
 TEST(ShardedTensor, TwoAxesOnOneDimensionGatherBackInOrder) {
   if (world_size() % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
   const DeviceMesh mesh(state(), {world_size() / 2, 2}, {"a", "b"});
-  const at::Tensor full = at::arange(6, at::kFloat);
+  const at::Tensor full = testing::sequence_vector(6);
   for (const MeshAxes& axes : {MeshAxes{"a", "b"}, MeshAxes{"b", "a"}}) {
     const ShardedTensor sharded = mark_sharding(full, mesh, {axes});
     for (int64_t i = 0; i < sharded.local().size(0); ++i) {
