@@ -8,6 +8,9 @@ class App;
 // CLI::RuntimeError with an exit code when all has been said.
 namespace headway {
 
+/// Rates of prefill and decode beside what the machine could give.
+void add_bench_command(CLI::App& app);
+
 void add_generate_command(CLI::App& app);
 
 /// What each rank of a layout would hold and send, from config.json alone.

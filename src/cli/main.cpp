@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
     CLI::App app("Headway: LLM inference in which attention has a tensor-parallel group of its own", "headway");
     app.set_version_flag("--version", HEADWAY_VERSION);
     app.require_subcommand(1);
+    add_bench_command(app);
     add_generate_command(app);
     add_plan_command(app);
     add_verify_command(app);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/trace.h"
+
 namespace headway {
 namespace {
 
@@ -31,6 +33,7 @@ ModelRunner::ModelRunner(CausalLM& model, const ParallelState& state, int64_t bl
       steps_(make_message_queue(state.world(), kDriver, queue_options(state))) {}
 
 StepResults ModelRunner::step(const ScheduledBatch& batch) {
+  const TraceSpan span([] { return "step"; });
   const StepInput input = StepInput::of(batch, block_size_);
   steps_->broadcast(serialise(input));
   RowSampler sampler(batch);
@@ -46,6 +49,7 @@ void ModelRunner::follow() {
   while (true) {
     const StepInput input = parse_step_input(steps_->receive());
     if (input.stop) return;
+    const TraceSpan span([] { return "step"; });
     compute(input, [](const at::Tensor&) {});
   }
 }

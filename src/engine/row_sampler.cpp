@@ -1,5 +1,6 @@
 #include "engine/row_sampler.h"
 
+#include "base/trace.h"
 #include "engine/logprobs.h"
 #include "engine/sampler.h"
 #include "headway/base/error.h"
@@ -39,6 +40,7 @@ RowSampler::RowSampler(const ScheduledBatch& batch) {
 }
 
 void RowSampler::take(const at::Tensor& logits) {
+  const TraceSpan span([] { return "sample"; });
   const at::Tensor on_host = logits.to(at::kCPU, at::kFloat).contiguous();
   const auto vocab = static_cast<size_t>(on_host.size(1));
   const float* row = on_host.const_data_ptr<float>();

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
+#include "base/trace.h"
 #include "headway/base/error.h"
 #include "kernels/checks.h"
 #include "kernels/cpu/cpu_ops.h"
@@ -42,6 +43,7 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
     check_same_kind("linear", "bias", bias, x);
     check_size("linear", "bias", bias, 0, weight.size(0));
   }
+  const TraceSpan span([&] { return fmt::format("linear {} -> {}", x.size(1), weight.size(0)); });
   if (x.size(0) == 0 || weight.size(0) == 0) return at::empty({x.size(0), weight.size(0)}, x.options());
   if (x.size(1) == 0) {
     return bias.defined() ? bias.expand({x.size(0), weight.size(0)}).contiguous()
@@ -51,11 +53,13 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
+  const TraceSpan span([] { return "rms_norm"; });
   check_norm("rms_norm", x, weight);
   return x.is_cuda() ? cuda::rms_norm(x, weight, eps) : cpu::rms_norm(x, weight, eps);
 }
 
 at::Tensor add_rms_norm(const at::Tensor& x, at::Tensor& residual, const at::Tensor& weight, double eps) {
+  const TraceSpan span([] { return "add_rms_norm"; });
   check_norm("add_rms_norm", x, weight);
   check_tensor("add_rms_norm", "residual", residual, 2);
   check_same_kind("add_rms_norm", "residual", residual, x);
@@ -65,6 +69,7 @@ at::Tensor add_rms_norm(const at::Tensor& x, at::Tensor& residual, const at::Ten
 }
 
 at::Tensor silu_and_mul(const at::Tensor& gate_up) {
+  const TraceSpan span([] { return "silu_and_mul"; });
   check_tensor("silu_and_mul", "gate_up", gate_up, 2);
   if (gate_up.size(1) % 2 != 0) {
     throw ArgumentError(fmt::format("silu_and_mul: {} columns are not a gate and an up half", gate_up.size(1)));
@@ -73,6 +78,7 @@ at::Tensor silu_and_mul(const at::Tensor& gate_up) {
 }
 
 void rotary_embedding(at::Tensor heads, const at::Tensor& cos_sin, const std::vector<int64_t>& positions) {
+  const TraceSpan span([] { return "rotary_embedding"; });
   check_tensor("rotary_embedding", "heads", heads, 3);
   check_tensor("rotary_embedding", "cos_sin", cos_sin, 2);
   check_size("rotary_embedding", "cos_sin", cos_sin, 1, heads.size(2));
@@ -92,6 +98,7 @@ void rotary_embedding(at::Tensor heads, const at::Tensor& cos_sin, const std::ve
 }
 
 void write_kv_cache(const at::Tensor& k, const at::Tensor& v, const KVCacheView& cache, const AttentionBatch& batch) {
+  const TraceSpan span([] { return "write_kv_cache"; });
   constexpr const char* op = "write_kv_cache";
   check_tensor(op, "k", k, 3);
   check_tensor(op, "v", v, 3);
@@ -112,6 +119,7 @@ void write_kv_cache(const at::Tensor& k, const at::Tensor& v, const KVCacheView&
 
 at::Tensor paged_attention(const at::Tensor& q, const KVCacheView& cache, const AttentionBatch& batch,
                            const std::vector<HeadRun>& runs, const AttentionOptions& options) {
+  const TraceSpan span([] { return "paged_attention"; });
   constexpr const char* op = "paged_attention";
   check_tensor(op, "q", q, 3);
   check_cache(op, cache, q);
@@ -127,6 +135,7 @@ at::Tensor paged_attention(const at::Tensor& q, const KVCacheView& cache, const 
 }
 
 at::Tensor embedding(const at::Tensor& ids, const at::Tensor& weight, Range rows) {
+  const TraceSpan span([] { return "embedding"; });
   check_tensor("embedding", "weight", weight, 2);
   check_size("embedding", "weight", weight, 0, rows.size());
   if (!ids.defined() || ids.dim() != 1 || ids.scalar_type() != at::kLong || ids.device() != weight.device()) {

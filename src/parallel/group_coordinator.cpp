@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/trace.h"
 #include "headway/base/error.h"
 #include "parallel/group_checks.h"
 #include "parallel/shm/rank_order_sum.h"
@@ -110,6 +111,7 @@ const char* GroupCoordinator::backend_name() const {
 
 template <typename Body>
 void GroupCoordinator::run(Collective kind, int64_t bytes, const at::Tensor& tensor, const Body& body) const {
+  const TraceSpan span([&] { return fmt::format("{} on {}", name_of(kind), name_); });
   ++operations_;
   CollectiveCount& count = counts_[static_cast<size_t>(kind)];
   ++count.calls;

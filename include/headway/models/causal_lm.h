@@ -95,4 +95,9 @@ std::unique_ptr<CausalLM> build_model(const ModelConfig& config, const ParallelC
 LoadedModel load_model(const std::filesystem::path& folder, const ModelConfig& config, const ParallelConfig& parallel,
                        const ParallelState& state, const LoadOptions& options = {});
 
+/// Builds and allots a model and fills it with random weights, for measurements: only shapes and dtypes mean anything,
+/// and the shards of different ranks do not fit together. Without a dtype in options and config it is F32.
+LoadedModel random_model(const ModelConfig& config, const ParallelConfig& parallel, const ParallelState& state,
+                         const LoadOptions& options = {});
+
 }  // namespace headway
