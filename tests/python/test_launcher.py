@@ -10,6 +10,7 @@ import time
 
 import pytest
 from headway_process import command, run
+from process_tree import children_of, rank_of
 from tiny_model import write_config, write_model
 
 LIMIT = 10  # seconds in which a job must be gone
@@ -21,23 +22,11 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return write_model(tmp_path_factory.mktemp("launcher") / "tiny", positions=65536)
 
 
-def children_of(pid: int) -> list[int]:
-    try:
-        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
-        return []
-
-
 def is_alive(pid: int) -> bool:
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def rank_of(pid: int) -> int:
-    variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    return next(int(variable.split(b"=")[1]) for variable in variables if variable.startswith(b"HEADWAY_RANK="))
 
 
 def wait_until(condition, seconds: float = LIMIT) -> None:
