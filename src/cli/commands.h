@@ -13,6 +13,9 @@ void add_bench_command(CLI::App& app);
 
 void add_generate_command(CLI::App& app);
 
+/// Answers a file of requests.
+void add_batch_command(CLI::App& app);
+
 /// What each rank of a layout would hold and send, from config.json alone.
 void add_plan_command(CLI::App& app);
 

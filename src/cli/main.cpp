@@ -54,6 +54,7 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     add_bench_command(app);
     add_generate_command(app);
+    add_batch_command(app);
     add_plan_command(app);
     add_verify_command(app);
     refuse_empty_values(app);

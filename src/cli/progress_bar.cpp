@@ -25,9 +25,10 @@ std::string readable_bytes(int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
-std::string progress_line(const std::string& label, int64_t done, int64_t total, int width) {
+std::string progress_line(const std::string& label, int64_t done, int64_t total, int width,
+                          const ReadableAmount& readable) {
   const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1.0;
-  const std::string tail = fmt::format("{:3.0f} % of {}", 100 * share, readable_bytes(total));
+  const std::string tail = fmt::format("{:3.0f} % of {}", 100 * share, readable(total));
   const int room = width - static_cast<int>(label.size() + tail.size()) - 6;
   if (room < 4) return label + " " + tail;
   const int filled = static_cast<int>(share * room);
@@ -35,12 +36,13 @@ std::string progress_line(const std::string& label, int64_t done, int64_t total,
   return fmt::format("{} [{:<{}}] {}", label, bar, room, tail);
 }
 
-ProgressBar::ProgressBar(std::string label) : label_(std::move(label)), on_terminal_(is_terminal(STDERR_FILENO)) {}
+ProgressBar::ProgressBar(std::string label, ReadableAmount readable)
+    : label_(std::move(label)), readable_(std::move(readable)), on_terminal_(is_terminal(STDERR_FILENO)) {}
 
-void ProgressBar::update(int64_t bytes_done, int64_t bytes_total) {
-  if (!on_terminal_ || (Clock::now() < next_ && bytes_done < bytes_total)) return;
+void ProgressBar::update(int64_t done, int64_t total) {
+  if (!on_terminal_ || (Clock::now() < next_ && done < total)) return;
   const int width = std::min(terminal_width(STDERR_FILENO), 100);
-  write_text(STDERR_FILENO, kEraseLine + progress_line(label_, bytes_done, bytes_total, width));
+  write_text(STDERR_FILENO, kEraseLine + progress_line(label_, done, total, width, readable_));
   drawn_ = true;
   next_ = Clock::now() + kRedraw;
 }

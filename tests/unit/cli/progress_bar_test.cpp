@@ -9,6 +9,8 @@ TEST(ProgressLine, FillsWithTheShareThatIsDone) {
   EXPECT_EQ(progress_line("loading", 0, 2048, 40), "loading [>          ]   0 % of 2.0 KiB");
   EXPECT_EQ(progress_line("loading", 1024, 2048, 40), "loading [=====>     ]  50 % of 2.0 KiB");
   EXPECT_EQ(progress_line("loading", 2048, 2048, 40), "loading [===========] 100 % of 2.0 KiB");
+  const auto requests = [](int64_t count) { return std::to_string(count) + " requests"; };
+  EXPECT_EQ(progress_line("batch", 3, 4, 40, requests), "batch [=======>  ]  75 % of 4 requests");
 }
 
 TEST(ProgressLine, FitsTheTerminal) {

@@ -1,0 +1,70 @@
+#include "cli/batch_output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "cli/errors.h"
+
+namespace headway {
+namespace {
+
+std::string custom_id_of(const std::string& line, const std::string& place) {
+  try {
+    return parse_json(line, place).at("custom_id").get<std::string>();
+  } catch (const std::exception&) {
+    throw UsageError(fmt::format("{}: not a result of a batch; give --output another file", place));
+  }
+}
+
+}  // namespace
+
+BatchOutput::BatchOutput(const std::filesystem::path& path) : path_(path) {
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file_ < 0) throw UsageError(fmt::format("--output {} cannot be opened: {}", path.string(), std::strerror(errno)));
+  if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    close(file_);
+    throw UsageError(fmt::format("--output {} is in use by another process", path.string()));
+  }
+  try {
+    read_done();
+  } catch (const UsageError&) {
+    close(file_);
+    throw;
+  }
+}
+
+BatchOutput::~BatchOutput() {
+  close(file_);
+}
+
+void BatchOutput::read_done() {
+  std::ifstream lines(path_, std::ios::binary);
+  std::string text;
+  off_t whole = 0;
+  for (int64_t line = 1; std::getline(lines, text) && !lines.eof(); ++line) {
+    done_.insert(custom_id_of(text, fmt::format("{}:{}", path_.string(), line)));
+    whole += static_cast<off_t>(text.size()) + 1;
+  }
+  // Without its end a line may have been cut anywhere.
+  if (ftruncate(file_, whole) != 0) {
+    throw UsageError(fmt::format("--output {} cannot be cut to {} bytes", path_.string(), whole));
+  }
+}
+
+void BatchOutput::write(const Json& result) {
+  const std::string line = dump_json(result) + "\n";
+  for (size_t written = 0; written < line.size();) {
+    const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw Error(fmt::format("--output {}: {}", path_.string(), std::strerror(errno)));
+    written += static_cast<size_t>(count);
+  }
+}
+
+}  // namespace headway
