@@ -16,7 +16,9 @@
 #include "cli/rank_report.h"
 #include "cli/session.h"
 #include "cli/terminal.h"
+#include "headway/engine/sequence_length.h"
 #include "headway/kernels/threads.h"
+#include "headway/plan/plan.h"
 
 namespace headway {
 namespace {
@@ -39,26 +41,13 @@ struct Prompt {
   int64_t sequence_tokens = 0;  ///< the prompt and the new ones
 };
 
-void check_length(int64_t prompt_tokens, std::optional<int64_t> max_tokens, int64_t max_model_len) {
-  if (prompt_tokens >= max_model_len) {
-    throw UsageError(fmt::format("the prompt has {} tokens, which leaves no room for a new one within max_model_len {}",
-                                 prompt_tokens, max_model_len));
-  }
-  if (max_tokens && *max_tokens > max_model_len - prompt_tokens) {
-    throw UsageError(
-        fmt::format("the prompt has {} tokens and --max-tokens is {}: together they exceed max_model_len "
-                    "{}",
-                    prompt_tokens, *max_tokens, max_model_len));
-  }
-}
-
 Prompt prepare_prompt(const GenerateOptions& options, const ModelPlan& plan, const GroupCoordinator& world) {
   Prompt prompt;
   prompt.sequence_tokens = decide_on_first_rank(world, [&] {
     prompt.tokenizer = find_tokenizer(plan.folder);
     prompt.token_ids = prompt_token_ids(options.prompt, plan.folder, prompt.tokenizer, plan.config.vocab_size);
     const auto tokens = static_cast<int64_t>(prompt.token_ids.size());
-    check_length(tokens, options.max_tokens, plan.max_model_len);
+    as_usage([&] { check_sequence_length(tokens, options.max_tokens.value_or(1), plan.max_model_len); });
     prompt.max_tokens = options.max_tokens.value_or(std::min(kDefaultMaxTokens, plan.max_model_len - tokens));
     return tokens + prompt.max_tokens;
   });
@@ -126,7 +115,8 @@ void generate_on_rank(const GenerateOptions& options, const ModelPlan& plan, con
   const LoadedModel loaded = load_with_progress(plan, state);
   const auto holdings = gather_reports(report_of_this_rank(loaded, state), state);
   if (first) {
-    write_text(STDERR_FILENO, layout_table(plan.config, plan.parallel, holdings, colours_on(STDERR_FILENO)));
+    const Plan layout = make_plan(plan.config, plan.parallel, planned_dtype(plan.config, plan.dtype));
+    write_text(STDERR_FILENO, layout_table(layout, holdings, colours_on(STDERR_FILENO)));
   }
   const Generation generation =
       generate_together(*loaded.model, state, engine_options(options, prompt), prompt, text, options.json);

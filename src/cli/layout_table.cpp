@@ -22,15 +22,6 @@ std::string kv_heads_text(const HeadPartition& heads) {
   return text;
 }
 
-/// The rows of the vocabulary that a rank of the TP group holds when `group` shards it.
-Range vocab_rows(const ModelConfig& model, const ParallelConfig& parallel, VocabGroup group, int rank) {
-  const int tp = static_cast<int>(parallel.tp);
-  const int attn_tp = static_cast<int>(parallel.attn_tp);
-  if (group == VocabGroup::none) return {0, model.vocab_size};
-  if (group == VocabGroup::tp) return DimPartition::of(model.vocab_size, tp, {rank}).range;
-  return DimPartition::of(model.vocab_size, attn_tp, {rank % attn_tp}).range;
-}
-
 std::string heading(const ModelConfig& model, const ParallelConfig& parallel) {
   return fmt::format("{}: {} query / {} KV heads; tp {}, attention over {}{}\n", model.architecture,
                      model.total_q_heads, model.total_kv_heads, parallel.tp, parallel.attn_tp,
@@ -41,26 +32,20 @@ std::string heading(const ModelConfig& model, const ParallelConfig& parallel) {
 
 }  // namespace
 
-std::string layout_table(const ModelConfig& model, const ParallelConfig& parallel,
-                         const std::vector<RankReport>& reports, bool colours) {
-  const int tp = static_cast<int>(parallel.tp);
-  const int attn_tp = static_cast<int>(parallel.attn_tp);
+std::string layout_table(const Plan& plan, const std::vector<RankReport>& reports, bool colours) {
   TextTable table(
       {"rank", "replica", "query heads", "KV heads", "MLP columns", "embedding rows", "LM head rows", "parameters"});
   bool copies = false;
   for (const RankReport& report : reports) {
-    const int rank = report.rank.value;
-    const auto heads = HeadPartition::of({model.total_q_heads, model.total_kv_heads}, attn_tp, {rank % attn_tp});
-    const std::string kv_heads = kv_heads_text(heads);
+    const RankPlan& rank = plan.ranks.at(report.rank.value);
+    const std::string kv_heads = kv_heads_text(rank.heads);
     copies = copies || kv_heads.find('*') != std::string::npos;
-    table.add({std::to_string(rank), std::to_string(rank / attn_tp), range_text(heads.q_heads), kv_heads,
-               range_text(DimPartition::of(model.intermediate_size, tp, {rank}).range),
-               range_text(vocab_rows(model, parallel, parallel.embedding_group, rank)),
-               range_text(vocab_rows(model, parallel, parallel.lm_head_group, rank)),
+    table.add({std::to_string(rank.rank.value), std::to_string(rank.replica), range_text(rank.heads.q_heads), kv_heads,
+               range_text(rank.mlp_columns), range_text(rank.embedding_rows), range_text(rank.lm_head_rows),
                readable_bytes(report.parameter_bytes)});
   }
   const std::string note = copies ? "  * an earlier rank of the attention group holds this KV head too\n" : "";
-  return heading(model, parallel) + table.text(Palette(colours)) + note;
+  return heading(plan.model, plan.parallel) + table.text(Palette(colours)) + note;
 }
 
 }  // namespace headway

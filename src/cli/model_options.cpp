@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/errors.h"
-#include "headway/engine/llm_engine.h"
+#include "headway/engine/sequence_length.h"
 
 namespace headway {
 namespace {
@@ -15,7 +15,6 @@ void require_at_least(int64_t least, const char* option, std::optional<int64_t> 
 void check_ranges(const ModelOptions& options) {
   require_at_least(1, "--tp", options.tp);
   require_at_least(1, "--attn-tp", options.attn_tp);
-  require_at_least(2, "--max-model-len", options.max_model_len);
   require_at_least(1, "--kv-blocks", options.kv_blocks);
   require_at_least(1, "--threads", options.threads);
   if (!(options.collective_timeout > 0 && options.collective_timeout <= 86400)) {
@@ -25,14 +24,6 @@ void check_ranges(const ModelOptions& options) {
   if (options.device != "auto" && options.device != "cpu" && options.device != "cuda") {
     throw UsageError(fmt::format("--device \"{}\" is not one of auto, cpu, cuda", options.device));
   }
-}
-
-int64_t resolve_max_model_len(const ModelConfig& config, std::optional<int64_t> asked) {
-  const int64_t longest = longest_sequence(config);
-  if (asked && *asked > longest) {
-    throw UsageError(fmt::format("--max-model-len is {}, but the model's positions end at {}", *asked, longest));
-  }
-  return asked.value_or(longest);
 }
 
 /// Without a launcher the world is what --tp asks for, as it is about to be started.
@@ -96,7 +87,7 @@ ModelPlan plan_model(const ModelOptions& options) {
   plan.launch = resolve_launch_environment();
   plan.config = ModelConfig::from_pretrained(options.model);
   plan.parallel = resolve_parallel(options, plan.config, world_size(plan.launch, options.tp));
-  plan.max_model_len = resolve_max_model_len(plan.config, options.max_model_len);
+  plan.max_model_len = as_usage([&] { return resolve_max_model_len(plan.config, options.max_model_len); });
   return plan;
 }
 

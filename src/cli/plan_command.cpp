@@ -130,10 +130,9 @@ SearchOptions search_options(const PlanOptions& options, const PlanReport& repor
   return search;
 }
 
-PlanReport make_report(const PlanOptions& options) {
+PlanReport make_report(const PlanOptions& options, const ModelConfig& model) {
   const Objective objective = objective_from_name(options.objective);
   const std::optional<DType> dtype = dtype_of_option(options.dtype);
-  const ModelConfig model = ModelConfig::from_pretrained(options.model);
   PlanReport report;
   report.model_name = model_name(options.model);
   report.dtype_assumed = !dtype && !model.dtype;
@@ -161,7 +160,8 @@ void write_page(const std::string& path, const std::string& page) {
 }
 
 void run_plan(const PlanOptions& options) {
-  const PlanReport report = as_usage([&] { return make_report(options); });
+  const ModelConfig model = ModelConfig::from_pretrained(options.model);
+  const PlanReport report = as_usage([&] { return make_report(options, model); });
   if (!options.html.empty()) write_page(options.html, plan_html(report));
   write_text(STDOUT_FILENO, options.json ? plan_json(report) + "\n" : plan_text(report, colours_on(STDOUT_FILENO)));
 }

@@ -79,7 +79,8 @@ Ids ids_of(size_t index, const Json& prompt, const std::filesystem::path& folder
   if (prompt.is_array()) return checked_ids(index, prompt, vocab_size);
   if (!prompt.is_string()) throw UsageError(fmt::format("prompt {} is neither a text nor a list of ids", index));
   if (!tokenizer) {
-    throw UsageError(fmt::format("prompt {} is a text, and {} has no tokenizer.json", index, folder.string()));
+    throw UsageError(
+        fmt::format("prompt {} is a text, and {} has neither tokenizer.json nor vocab.json", index, folder.string()));
   }
   return tokenizer->encode(prompt.get<std::string>());
 }

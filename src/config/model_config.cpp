@@ -132,7 +132,6 @@ ModelConfig read_model_config(const ConfigObject& root) {
   config.rope = read_rope_config(root, config.max_position_embeddings);
   config.sliding_window = read_sliding_windows(root, config.num_layers);
   config.dtype = read_dtype(root);
-  config.bos_token_id = root.integer("bos_token_id", kTokenIdLimits);
   add_eos_token_ids(root, config);
   return config;
 }

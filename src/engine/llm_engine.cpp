@@ -12,6 +12,7 @@
 #include "engine/scheduler.h"
 #include "headway/base/error.h"
 #include "headway/base/log.h"
+#include "headway/engine/sequence_length.h"
 #include "headway/kernels/threads.h"
 
 namespace headway {
@@ -22,14 +23,6 @@ constexpr int64_t kCudaBlockSize = 256;  // what ATen's flash attention asks of 
 
 void require_positive(const char* name, std::optional<int64_t> value) {
   if (value && *value < 1) throw ArgumentError(fmt::format("{} is {}; it must be at least 1", name, *value));
-}
-
-int64_t resolve_max_model_len(const ModelConfig& config, const EngineOptions& options) {
-  const int64_t longest = longest_sequence(config);
-  if (options.max_model_len && (*options.max_model_len < 2 || *options.max_model_len > longest)) {
-    throw ArgumentError(fmt::format("max_model_len is {}; the model allows 2 to {}", *options.max_model_len, longest));
-  }
-  return options.max_model_len.value_or(longest);
 }
 
 int64_t resolve_block_size(const CausalLM& model, const EngineOptions& options) {
@@ -59,14 +52,6 @@ uint64_t random_seed() {
 }
 
 }  // namespace
-
-int64_t longest_sequence(const ModelConfig& config) {
-  const RopeConfig& rope = config.rope;
-  if (rope.type == RopeType::standard) return config.max_position_embeddings;
-  const int64_t trained = rope.original_max_position_embeddings > 0 ? rope.original_max_position_embeddings
-                                                                    : config.max_position_embeddings;
-  return std::max(config.max_position_embeddings, static_cast<int64_t>(static_cast<double>(trained) * rope.factor));
-}
 
 struct LLMEngine::Impl {
   Impl(CausalLM& model, const ParallelState& state, const SchedulerLimits& limits, int64_t blocks, int64_t block_size)
@@ -112,7 +97,7 @@ LLMEngine::LLMEngine(CausalLM& model, const ParallelState& state, const EngineOp
   }
   const CoreShare share = core_share(state.launch());
   kernels::set_local_ranks(share.rank, share.ranks);
-  const int64_t max_model_len = resolve_max_model_len(model.config(), options);
+  const int64_t max_model_len = resolve_max_model_len(model.config(), options.max_model_len);
   const int64_t block_size = resolve_block_size(model, options);
   const int64_t blocks = smallest_over_ranks(
       state.world(), blocks_of_rank(model, state, options, max_model_len, block_size), state.device());

@@ -6,6 +6,7 @@
 
 #include "headway/base/error.h"
 #include "headway/engine/llm_engine.h"
+#include "headway/engine/sequence_length.h"
 
 namespace headway {
 namespace {
@@ -68,18 +69,7 @@ void Scheduler::check_queue() const {
 
 void Scheduler::check_length(int64_t prompt_tokens, int64_t max_tokens) const {
   if (prompt_tokens == 0) throw ArgumentError("the prompt has no tokens");
-  if (prompt_tokens >= limits_.max_model_len) {
-    throw ArgumentError(
-        fmt::format("the prompt has {} tokens, which leaves no room for a new one within "
-                    "max_model_len {}",
-                    prompt_tokens, limits_.max_model_len));
-  }
-  if (prompt_tokens + max_tokens > limits_.max_model_len) {
-    throw ArgumentError(
-        fmt::format("the prompt has {} tokens and max_tokens is {}: together they exceed "
-                    "max_model_len {}",
-                    prompt_tokens, max_tokens, limits_.max_model_len));
-  }
+  check_sequence_length(prompt_tokens, max_tokens, limits_.max_model_len);
   if (prompt_tokens > blocks_.total_tokens()) {
     throw ArgumentError(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})",
                                     prompt_tokens, blocks_.total_tokens(), blocks_.total_blocks(),

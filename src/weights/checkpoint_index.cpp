@@ -139,9 +139,4 @@ CheckpointIndex::CheckpointIndex(const fs::path& folder) : folder_(folder) {
   log_ignored_files(folder, names);
 }
 
-const TensorLocation* CheckpointIndex::find(const std::string& name) const {
-  const auto found = tensors_.find(name);
-  return found == tensors_.end() ? nullptr : &found->second;
-}
-
 }  // namespace headway

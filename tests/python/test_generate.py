@@ -48,7 +48,8 @@ def refusal(done: subprocess.CompletedProcess, code: int) -> str:
     (("--kv-blocks", "0"), ("--kv-blocks is 0",)),
     (("--threads", "0"), ("--threads is 0",)),
     (("--collective-timeout", "0"), ("--collective-timeout is 0",)),
-    (("--max-model-len", "513"), ("513", "512")),
+    (("--max-model-len", "513"), ("max_model_len is 513", "512")),
+    (("--max-model-len", "1"), ("max_model_len is 1",)),
     (("--prompt", "beside the ids"), ("--prompt", "--token-ids")),
     (("--chat",), ("--chat", "--token-ids")),
 ])
@@ -88,6 +89,20 @@ def test_missing_weights_are_reported_once(config_only, tp):
 
 def test_a_refused_prompt_ends_all_ranks_with_one_message(config_only):
     assert "600 tokens" in refusal(run(config_only, "--token-ids", ",".join(["7"] * 600), "--tp", "2"), 2)
+
+
+def test_a_cache_that_ends_the_text_is_said(model):
+    done = run(model, *PROMPT, "--max-tokens", "40", "--kv-blocks", "1", "--json", "--tp", "2")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert (result["completion_tokens"], result["finish_reason"]) == (13, "length")
+    assert "KV cache holds 16 tokens (1 blocks of 16)" in done.stderr and "where 40 were allowed" in done.stderr
+
+
+@pytest.mark.parametrize("tp", (1, 2))
+def test_a_prompt_that_the_cache_cannot_hold_is_refused(model, tp):
+    done = run(model, "--token-ids", ",".join(["7"] * 20), "--kv-blocks", "1", "--tp", str(tp))
+    assert "the prompt has 20 tokens, but the KV cache holds 16 (1 blocks of 16)" in refusal(done, 2)
 
 
 def test_json_tells_what_every_rank_holds_and_read(model):

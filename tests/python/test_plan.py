@@ -72,3 +72,11 @@ def test_refusals_name_the_values(models, options, words):
     assert result.stdout == ""
     for word in words:
         assert word in result.stderr
+
+
+def test_a_config_that_cannot_be_read_is_no_usage_error(tmp_path):
+    (tmp_path / "config.json").write_text('{"hidden_size": 64, "architectures": ["Qwen2ForCausalLM"]}')
+    for folder in (tmp_path, tmp_path / "absent"):
+        result = run_plan(folder, "--tp", "2")
+        assert result.returncode == 1
+        assert str(folder) in result.stderr

@@ -44,7 +44,6 @@ struct ModelConfig {
   std::vector<std::optional<int64_t>> sliding_window;  ///< per layer: the window in tokens, or none
   std::optional<DType> dtype;                          ///< `dtype` / `torch_dtype`; absent: that of the stored tensors
   std::vector<int64_t> eos_token_ids;                  ///< union of config.json's and generation_config.json's
-  std::optional<int64_t> bos_token_id;
 
   /// Reads config.json of `folder` (or the file itself) and, where present, generation_config.json beside it.
   /// Throws ConfigError or CheckpointError naming the file and the key.

@@ -39,10 +39,6 @@ struct EngineStats {
   int64_t cached_tokens = 0;    ///< that did not, as their K and V were known
 };
 
-/// The longest sequence that a model of this config can hold: its max_position_embeddings, stretched by its rope
-/// scaling.
-int64_t longest_sequence(const ModelConfig& config);
-
 /// Generates text for many requests at a time. Every rank builds one, with the same options; rank 0 adds requests and
 /// steps, the other ranks follow:
 ///   LLMEngine engine(*loaded.model, *state, options);

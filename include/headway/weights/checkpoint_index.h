@@ -25,7 +25,6 @@ class CheckpointIndex {
 
   const std::filesystem::path& folder() const { return folder_; }
   const std::map<std::string, TensorLocation>& tensors() const { return tensors_; }
-  const TensorLocation* find(const std::string& name) const;  ///< null if absent
 
  private:
   std::filesystem::path folder_;

@@ -1,9 +1,11 @@
 #include "cli/generation.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "cli/errors.h"
 #include "headway/base/error.h"
 #include "support/fake_model.h"
 
@@ -12,9 +14,11 @@ namespace {
 
 using testing::FakeModel;
 
-Generation run(FakeModel& model, int64_t max_tokens) {
+Generation run(FakeModel& model, int64_t max_tokens, std::optional<int64_t> kv_blocks = {}) {
   const auto state = ParallelState::single();
-  LLMEngine engine(model, *state);
+  EngineOptions options;
+  options.kv_blocks = kv_blocks;
+  LLMEngine engine(model, *state, options);
   TextParams greedy;
   greedy.sampling.max_tokens = max_tokens;
   return generate(engine, {}, {4, 8, 15}, greedy, true);
@@ -33,6 +37,31 @@ TEST(Generation, StreamsEveryTokenUpToTheLimit) {
   EXPECT_EQ(generation.finish_reason, FinishReason::length);
   EXPECT_EQ(generation.prompt_tokens, 3);
   EXPECT_EQ(generation.text, ids_text(generation.token_ids, 9));
+}
+
+/// What `generate` says while it generates so many tokens with a cache of so many blocks.
+std::string said_by(int64_t max_tokens, int64_t kv_blocks, size_t expected_tokens) {
+  FakeModel model;
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run(model, max_tokens, kv_blocks).token_ids.size(), expected_tokens);
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(Generation, ACacheThatEndsTheTextIsSaid) {
+  EXPECT_EQ(said_by(14, 1, 14), "");  // 3 tokens of the prompt, and all new ones but the last
+  EXPECT_THAT(
+      said_by(15, 1, 14),
+      ::testing::HasSubstr("warning: the KV cache holds 16 tokens (1 blocks of 16): after a prompt of 3 the text "
+                           "ends with 14 new ones, where 15 were allowed"));
+}
+
+TEST(Generation, APromptThatTheCacheCannotHoldIsAUsageError) {
+  FakeModel model;
+  const auto state = ParallelState::single();
+  EngineOptions options;
+  options.kv_blocks = 1;
+  LLMEngine engine(model, *state, options);
+  EXPECT_THROW(generate(engine, {}, std::vector<int32_t>(17, 5), {}, true), UsageError);
 }
 
 // Fault case F01: the end marker counts as a token and is no text.

@@ -12,21 +12,21 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-ModelConfig model_of(int64_t q_heads, int64_t kv_heads) {
+ParallelConfig parallel_of(int64_t tp, int64_t attn_tp) {
+  ParallelConfig parallel;
+  parallel.world = parallel.tp = tp;
+  parallel.attn_tp = attn_tp;
+  return parallel;
+}
+
+Plan plan_of(int64_t q_heads, int64_t kv_heads, const ParallelConfig& parallel) {
   ModelConfig model;
   model.architecture = "Qwen2ForCausalLM";
   model.total_q_heads = q_heads;
   model.total_kv_heads = kv_heads;
   model.intermediate_size = 1536;
   model.vocab_size = 49152;
-  return model;
-}
-
-ParallelConfig parallel_of(int64_t tp, int64_t attn_tp) {
-  ParallelConfig parallel;
-  parallel.world = parallel.tp = tp;
-  parallel.attn_tp = attn_tp;
-  return parallel;
+  return make_plan(model, parallel, DType::F32);
 }
 
 std::vector<RankReport> reports_of(int ranks) {
@@ -52,7 +52,7 @@ std::vector<std::string> cells_of(const std::string& table, const std::string& r
 using Cells = std::vector<std::string>;
 
 TEST(LayoutTable, NineOverThreeOnTwoRanksMarksTheSharedKvHead) {
-  const std::string table = layout_table(model_of(9, 3), parallel_of(2, 2), reports_of(2), false);
+  const std::string table = layout_table(plan_of(9, 3, parallel_of(2, 2)), reports_of(2), false);
   EXPECT_THAT(table, HasSubstr("9 query / 3 KV heads; tp 2, attention over 2\n"));
   EXPECT_EQ(cells_of(table, "0"), (Cells{"0", "0", "0-3", "0", "1", "0-767", "0-24575", "0-24575", "1.0", "KiB"}));
   EXPECT_EQ(cells_of(table, "1"),
@@ -64,7 +64,7 @@ TEST(LayoutTable, ReplicasRepeatTheirHeads) {
   ParallelConfig parallel = parallel_of(4, 2);
   parallel.lm_head_group = VocabGroup::lm_head_tp;
   parallel.embedding_group = VocabGroup::none;
-  const std::string table = layout_table(model_of(4, 2), parallel, reports_of(4), false);
+  const std::string table = layout_table(plan_of(4, 2, parallel), reports_of(4), false);
   EXPECT_THAT(table, HasSubstr("attention over 2, 2 replicas (replicate)"));
   EXPECT_EQ(cells_of(table, "1"), (Cells{"1", "0", "2-3", "1", "384-767", "0-49151", "24576-49151", "2.0", "KiB"}));
   EXPECT_EQ(cells_of(table, "3"), (Cells{"3", "1", "2-3", "1", "1152-1535", "0-49151", "24576-49151", "4.0", "KiB"}));
@@ -72,8 +72,8 @@ TEST(LayoutTable, ReplicasRepeatTheirHeads) {
 }
 
 TEST(LayoutTable, ColoursOnlyWhereAskedFor) {
-  EXPECT_THAT(layout_table(model_of(9, 3), parallel_of(2, 2), reports_of(2), false), Not(HasSubstr("\x1b")));
-  EXPECT_THAT(layout_table(model_of(9, 3), parallel_of(2, 2), reports_of(2), true), HasSubstr("\x1b"));
+  EXPECT_THAT(layout_table(plan_of(9, 3, parallel_of(2, 2)), reports_of(2), false), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(layout_table(plan_of(9, 3, parallel_of(2, 2)), reports_of(2), true), HasSubstr("\x1b"));
 }
 
 }  // namespace

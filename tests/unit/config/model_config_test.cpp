@@ -89,7 +89,6 @@ TEST(ModelConfig, ReadsEveryKeyOfAnOldStyleConfig) {
   EXPECT_EQ(config.sliding_window, std::vector<std::optional<int64_t>>(29));
   EXPECT_EQ(config.dtype, DType::BF16);
   EXPECT_THAT(config.eos_token_ids, ElementsAre(151645));
-  EXPECT_EQ(config.bos_token_id, 151643);
 }
 
 TEST(ModelConfig, TakesTheFolderOrTheFileAndTheGenerationConfigBesideIt) {

@@ -11,6 +11,7 @@
 #include "engine/logprobs.h"
 #include "engine/sampler.h"
 #include "headway/base/error.h"
+#include "headway/engine/sequence_length.h"
 #include "support/fake_model.h"
 
 namespace headway {
