@@ -1,53 +1,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "distributed/support/parallel_test.h"
+#include "e2e/engine_runs.h"
 #include "e2e/reference.h"
-#include "e2e/test_models.h"
-#include "headway/engine/llm_engine.h"
 
 // Models in fp16 whose values lie near or beyond its end, run by the engine on all ranks of the launch.
 namespace headway::testing {
 namespace {
-
-struct Prompt {
-  std::vector<int32_t> tokens;
-  SamplingParams params;
-};
-
-struct Result {
-  std::vector<int32_t> tokens;
-  FinishReason reason = FinishReason::length;
-  std::string error;
-  friend bool operator==(const Result&, const Result&) = default;
-};
-
-/// What rank 0 gets for prompts that run side by side; the other ranks follow and get nothing.
-std::vector<Result> run(const std::string& model, std::optional<DType> dtype, const std::vector<Prompt>& prompts) {
-  const auto loaded = load_test_model({.name = model, .attn_tp = world_size(), .dtype = dtype});
-  LLMEngine engine(*loaded.model, parallel_state(world_size()));
-  if (!engine.is_driver()) {
-    engine.follow();
-    return {};
-  }
-  std::map<RequestId, Result> results;
-  for (const Prompt& prompt : prompts) results[engine.add_request(prompt.tokens, prompt.params)] = {};
-  while (engine.has_unfinished()) {
-    for (const RequestOutput& output : engine.step()) {
-      Result& result = results.at(output.request);
-      result.tokens.insert(result.tokens.end(), output.token_ids.begin(), output.token_ids.end());
-      if (output.finish_reason) result.reason = *output.finish_reason;
-      result.error = output.error;
-    }
-  }
-  std::vector<Result> in_order;
-  for (const auto& [id, result] : results) in_order.push_back(result);
-  return in_order;
-}
 
 SamplingParams sampling(double temperature, uint64_t seed, int64_t max_tokens) {
   SamplingParams params;
@@ -61,15 +24,15 @@ SamplingParams sampling(double temperature, uint64_t seed, int64_t max_tokens) {
 // 16 times the token with id 0; where 70000 can be held it is served.
 TEST(HalfPrecision, AnOverflowEndsTheRequestWithAnError) {
   const auto long_prompt = read_reference("fp16-overflow").long_prompt;
-  const Prompt prompt{{long_prompt.begin(), long_prompt.end()}, sampling(0, 0, 16)};
-  const auto overflown = run("fp16-overflow", {}, {prompt});
-  for (const Result& result : overflown) {
+  const EngineRequest prompt{{long_prompt.begin(), long_prompt.end()}, sampling(0, 0, 16)};
+  const auto overflown = run_engine("fp16-overflow", {}, {prompt});
+  for (const EngineResult& result : overflown) {
     EXPECT_EQ(result.reason, FinishReason::error);
     EXPECT_THAT(result.error, ::testing::HasSubstr("non-finite logits"));
     EXPECT_LT(result.tokens.size(), 16u);
   }
   for (const DType wide : {DType::F32, DType::BF16}) {
-    for (const Result& result : run("fp16-overflow", wide, {prompt})) {
+    for (const EngineResult& result : run_engine("fp16-overflow", wide, {prompt})) {
       EXPECT_EQ(result.reason, FinishReason::length) << result.error;
       EXPECT_EQ(result.tokens.size(), 16u);
     }
@@ -78,15 +41,15 @@ TEST(HalfPrecision, AnOverflowEndsTheRequestWithAnError) {
 
 // Fault case D04: logits 2.875, 11.0625 and -2.4375 at a temperature of 1e-5, beside other requests.
 TEST(HalfPrecision, ATinyTemperatureTakesTheLikeliestTokenAndHarmsNoOther) {
-  const Prompt tiny{{2, 0}, sampling(1e-5, 1, 20)};
-  const std::vector<Prompt> others{{{1}, sampling(10, 2, 24)}, {{0, 1, 2}, sampling(10, 3, 24)}};
-  const auto alone = run("fp16-fixed-logits", {}, others);
-  const auto together = run("fp16-fixed-logits", {}, {others[0], tiny, others[1]});
+  const EngineRequest tiny{{2, 0}, sampling(1e-5, 1, 20)};
+  const std::vector<EngineRequest> others{{{1}, sampling(10, 2, 24)}, {{0, 1, 2}, sampling(10, 3, 24)}};
+  const auto alone = run_engine("fp16-fixed-logits", {}, others);
+  const auto together = run_engine("fp16-fixed-logits", {}, {others[0], tiny, others[1]});
   if (together.empty()) return;  // a rank that follows
-  EXPECT_EQ(together[1], (Result{std::vector<int32_t>(20, 1), FinishReason::length, ""}));
+  EXPECT_EQ(together[1], (EngineResult{std::vector<int32_t>(20, 1), FinishReason::length, ""}));
   EXPECT_EQ(together[0], alone[0]);
   EXPECT_EQ(together[2], alone[1]);
-  for (const Result& other : alone) {
+  for (const EngineResult& other : alone) {
     EXPECT_EQ(other.reason, FinishReason::length);
     EXPECT_THAT(other.tokens, ::testing::IsSupersetOf({0, 1, 2}));
   }

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from headway_process import generate, run
+from safetensors.numpy import load_file, save_file
 from tiny_model import VOCAB, total_bytes, write_config, write_model
 
 PROMPT = ("--token-ids", "5,17,301,44")
@@ -85,6 +86,19 @@ def test_a_missing_folder_is_no_usage_error(tmp_path):
 @pytest.mark.parametrize("tp", (1, 2))
 def test_missing_weights_are_reported_once(config_only, tp):
     assert "safetensors" in refusal(run(config_only, *PROMPT, "--tp", str(tp)), 1).splitlines()[0]
+
+
+# Fault case B12: a shard that the index names is absent; all ranks say so and end, as every rank would.
+def test_an_absent_shard_ends_all_ranks(model, tmp_path):
+    folder = write_config(tmp_path / "two-shards")
+    tensors = load_file(model / "model.safetensors")
+    files = {name: f"model-{i % 2 + 1:05d}-of-00002.safetensors" for i, name in enumerate(sorted(tensors))}
+    first = "model-00001-of-00002.safetensors"
+    save_file({name: tensor for name, tensor in tensors.items() if files[name] == first}, folder / first)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    for tp in ("1", "2"):
+        text = refusal(run(folder, *PROMPT, "--tp", tp), 1)
+        assert "model.safetensors.index.json" in text and "model-00002-of-00002.safetensors" in text
 
 
 def test_a_refused_prompt_ends_all_ranks_with_one_message(config_only):
