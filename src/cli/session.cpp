@@ -12,6 +12,7 @@
 
 #include "cli/errors.h"
 #include "cli/launcher.h"
+#include "cli/launcher_watch.h"
 #include "cli/progress_bar.h"
 #include "headway/base/log.h"
 #include "headway/kernels/threads.h"
@@ -86,6 +87,7 @@ std::unique_ptr<ParallelState> join_ranks(const ModelOptions& options, const Mod
 void run_on_ranks(const ModelOptions& options, const ModelPlan& plan,
                   const std::function<void(const ParallelState&)>& body) {
   if (plan.launch.world_size > 1) set_log_rank(plan.launch.rank.value);
+  end_with_launcher(plan.launch);
   std::unique_ptr<ParallelState> state;
   try {
     state = join_ranks(options, plan);

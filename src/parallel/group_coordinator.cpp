@@ -73,6 +73,34 @@ at::Tensor unpacked_parts(const at::Tensor& packed, at::IntArrayRef shape, int64
   return at::cat(parts, dim);
 }
 
+/// A communicator that has failed is of no more use: its members no longer agree on what has been sent.
+void refuse_after_failure(const GroupCoordinator& group, const FailureBoard* failures, std::string_view operation) {
+  if (failures == nullptr || failures->first_failure().empty()) return;
+  throw CommunicationError(fmt::format("{} on {}: its connections are of no use since an earlier failure: {}",
+                                       operation, place_of(group), failures->first_failure()));
+}
+
+/// Which members were not in the operation that this rank was in, for the end of an error.
+std::string others_text(const GroupCoordinator& group, FailureBoard& failures, const std::string& doing) {
+  std::string text;
+  try {
+    const auto others = failures.exchange(group.ranks(), group.global_rank(), doing);
+    for (int r = 0; r < group.size(); ++r) {
+      if (others[r] == doing) continue;
+      text += fmt::format("; global rank {} {}", group.ranks()[r].value,
+                          others[r] ? "was in " + *others[r] : std::string("did not arrive"));
+    }
+  } catch (const LaunchError& error) {
+    text = fmt::format("; the other members cannot be asked what they were doing: {}", error.what());
+  }
+  return text;
+}
+
+[[noreturn]] void remember_and_throw(FailureBoard* failures, const std::string& failure) {
+  if (failures != nullptr) failures->record(failure);
+  throw CommunicationError(failure);
+}
+
 }  // namespace
 
 GroupCoordinator::GroupCoordinator(std::string name, RankList ranks, GlobalRank self,
@@ -111,6 +139,7 @@ const char* GroupCoordinator::backend_name() const {
 
 template <typename Body>
 void GroupCoordinator::run(Collective kind, int64_t bytes, const at::Tensor& tensor, const Body& body) const {
+  refuse_after_failure(*this, failures_.get(), name_of(kind));
   const TraceSpan span([&] { return fmt::format("{} on {}", name_of(kind), name_); });
   ++operations_;
   CollectiveCount& count = counts_[static_cast<size_t>(kind)];
@@ -124,17 +153,10 @@ void GroupCoordinator::run(Collective kind, int64_t bytes, const at::Tensor& ten
 }
 
 void GroupCoordinator::fail(Collective kind, const at::Tensor& tensor, const char* cause) const {
-  const std::string doing = fmt::format("{}{} (operation {})", name_of(kind), shape_text(tensor), operations_);
-  std::string message = fmt::format("{} on {} failed: {}", doing, place_of(*this), cause);
-  if (failures_) {
-    const auto others = failures_->exchange(name_, ranks_, global_rank(), doing);
-    for (int r = 0; r < size(); ++r) {
-      if (others[r] == doing) continue;
-      message += fmt::format("; global rank {} {}", ranks_[r].value,
-                             others[r] ? "was in " + *others[r] : std::string("did not arrive"));
-    }
-  }
-  throw CommunicationError(message);
+  const std::string operation = fmt::format("{}{} (operation {})", name_of(kind), shape_text(tensor), operations_);
+  std::string message = fmt::format("{} on {} failed: {}", operation, place_of(*this), cause);
+  if (failures_) message += others_text(*this, *failures_, fmt::format("{} on {}", operation, name_));
+  remember_and_throw(failures_.get(), message);
 }
 
 at::Tensor GroupCoordinator::all_reduce(at::Tensor input) const {
@@ -239,22 +261,24 @@ at::Tensor GroupCoordinator::broadcast(at::Tensor tensor, GroupRank source) cons
 
 void GroupCoordinator::send(const at::Tensor& tensor, GroupRank destination, int tag) const {
   check_peer(*this, "send", destination);
+  refuse_after_failure(*this, failures_.get(), "send");
   try {
     communicator_->send(tensor.contiguous(), destination, tag);
   } catch (const CommunicationError& error) {
-    throw CommunicationError(fmt::format("send{} to global rank {} on {} failed: {}", shape_text(tensor),
-                                         global_rank_of(destination).value, place_of(*this), error.what()));
+    remember_and_throw(failures_.get(), fmt::format("send{} to global rank {} on {} failed: {}", shape_text(tensor),
+                                                    global_rank_of(destination).value, place_of(*this), error.what()));
   }
 }
 
 at::Tensor GroupCoordinator::recv(at::Tensor tensor, GroupRank source, int tag) const {
   check_peer(*this, "recv", source);
+  refuse_after_failure(*this, failures_.get(), "recv");
   at::Tensor dense = tensor.contiguous();
   try {
     communicator_->recv(dense, source, tag);
   } catch (const CommunicationError& error) {
-    throw CommunicationError(fmt::format("recv{} from global rank {} on {} failed: {}", shape_text(tensor),
-                                         global_rank_of(source).value, place_of(*this), error.what()));
+    remember_and_throw(failures_.get(), fmt::format("recv{} from global rank {} on {} failed: {}", shape_text(tensor),
+                                                    global_rank_of(source).value, place_of(*this), error.what()));
   }
   if (!dense.is_same(tensor)) tensor.copy_(dense);
   return tensor;

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from headway_process import command, run
-from process_tree import children_of, rank_of
+from process_tree import children_of, is_alive, rank_of, wait_until
 from tiny_model import write_config, write_model
 
 LIMIT = 10  # seconds in which a job must be gone
@@ -20,20 +20,6 @@ ENDLESS = ("--token-ids", "5,17,301,44", "--max-tokens", "60000", "--ignore-eos"
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return write_model(tmp_path_factory.mktemp("launcher") / "tiny", positions=65536)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def wait_until(condition, seconds: float = LIMIT) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 class Job:

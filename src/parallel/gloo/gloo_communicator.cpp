@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
 #include "headway/base/error.h"
+#include "parallel/gloo/gloo_reason.h"
 #include "parallel/launch/sockets.h"
 #include "parallel/shm/rank_order_sum.h"
 #include "parallel/store/job_store.h"
@@ -23,9 +24,11 @@ auto guarded(const Call& call) {
   try {
     return call();
   } catch (const c10::Error& error) {
-    throw Exception(error.what_without_backtrace());
+    throw Exception(gloo_reason(error.what_without_backtrace()));
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
-    throw Exception(error.what());
+    throw Exception(gloo_reason(error.what()));
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include "headway/base/error.h"
 #include "headway/base/log.h"
-#include "headway/parallel/group_coordinator.h"
 #include "parallel/message/message_ring.h"
 #include "parallel/message/message_setup.h"
 #include "parallel/message/message_stream.h"
@@ -85,15 +84,6 @@ class QueueReader : public MessageQueue {
   std::unique_ptr<Source> source_;
 };
 
-/// Everyone's text, passed on by one broadcast from each member.
-StringExchange exchange_over(const GroupCoordinator& group) {
-  return [&group](const std::string& own) {
-    std::vector<std::string> all;
-    for (int r = 0; r < group.size(); ++r) all.push_back(group.broadcast_object(own, GroupRank{r}));
-    return all;
-  };
-}
-
 /// The ring between the writer and the readers on its host, or why there is none.
 struct RingResult {
   std::unique_ptr<MessageRing> ring;  ///< null also for members on other hosts
@@ -140,12 +130,6 @@ std::unique_ptr<MessageQueue> make_message_queue(const std::string& group_name, 
     return std::make_unique<QueueReader<StreamReader>>(
         name, std::make_unique<StreamReader>(member, writer, std::move(streams.to_writer.at(0)), options.timeout));
   });
-}
-
-std::unique_ptr<MessageQueue> make_message_queue(const GroupCoordinator& group, GroupRank writer,
-                                                 const MessageQueueOptions& options) {
-  group.global_rank_of(writer);  // throws if it is not a member
-  return make_message_queue(group.name(), {group.ranks(), group.rank()}, writer, options, exchange_over(group));
 }
 
 }  // namespace headway

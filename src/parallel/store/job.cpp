@@ -36,10 +36,7 @@ bool several_ranks_per_gpu() {
 
 Job::Job(LaunchEnvironment launch, DistributedOptions options)
     : launch_(std::move(launch)), options_(std::move(options)) {
-  if (launch_.world_size > 1) {
-    meeting_ = meet(launch_, options_.rendezvous_timeout);
-    failures_ = std::make_shared<StoreFailureBoard>(meeting_);
-  }
+  if (launch_.world_size > 1) meeting_ = meet(launch_, options_.rendezvous_timeout);
   require_equal({{"device", name_of(options_.device)},
                  {"backend", options_.backend},
                  {"HEADWAY_COLLECTIVES", chosen_collectives()}});
@@ -87,19 +84,20 @@ void Job::settle_device() {
   device_ = at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
-std::shared_ptr<Communicator> Job::communicator_for(const RankList& ranks, GroupRank rank) {
-  if (ranks.size() == 1) return nullptr;
+Job::Connection Job::connection_for(const RankList& ranks, GroupRank rank) {
+  if (ranks.size() == 1) return {};
   std::vector<int> numbers;
   for (GlobalRank member : ranks) numbers.push_back(member.value);
   const std::string members = fmt::format("{}", fmt::join(numbers, ", "));
-  std::weak_ptr<Communicator>& slot = communicators_[members];
-  if (auto existing = slot.lock()) return existing;
+  KnownConnection& known = connections_[members];
+  if (auto communicator = known.communicator.lock()) return {communicator, known.failures.lock()};
   const std::string key = meeting_->key(fmt::format("groups/{}/{}", members, times_built_[members]++));
   try {
-    auto communicator = make_communicator({key, ranks, rank, meeting_->shared_store(), launch_, options_});
-    verify_communicator(*communicator, static_cast<int>(ranks.size()), rank);
-    slot = communicator;
-    return communicator;
+    Connection made{make_communicator({key, ranks, rank, meeting_->shared_store(), launch_, options_}),
+                    std::make_shared<StoreFailureBoard>(meeting_, key)};
+    verify_communicator(*made.communicator, static_cast<int>(ranks.size()), rank);
+    known = {made.communicator, made.failures};
+    return made;
   } catch (const Error& error) {
     throw LaunchError(fmt::format("rank {} of {} cannot connect the group of ranks [{}]: {}", launch_.rank.value,
                                   launch_.world_size, members, error.what()));
@@ -110,7 +108,9 @@ GroupCoordinator Job::make_group(const std::string& name, const RankList& ranks)
   const auto self = std::find(ranks.begin(), ranks.end(), launch_.rank);
   if (self == ranks.end()) throw ArgumentError(fmt::format("{}: rank {} is not in it", name, launch_.rank.value));
   const GroupRank rank{static_cast<int>(self - ranks.begin())};
-  return GroupCoordinator(name, ranks, launch_.rank, communicator_for(ranks, rank), failures_);
+  Connection connection = connection_for(ranks, rank);
+  return GroupCoordinator(name, ranks, launch_.rank, std::move(connection.communicator),
+                          std::move(connection.failures));
 }
 
 }  // namespace headway

@@ -34,7 +34,17 @@ class Job {
   GroupCoordinator make_group(const std::string& name, const RankList& ranks);
 
  private:
-  std::shared_ptr<Communicator> communicator_for(const RankList& ranks, GroupRank rank);
+  /// A communicator and what its members know of its failure, which go together.
+  struct Connection {
+    std::shared_ptr<Communicator> communicator;
+    std::shared_ptr<FailureBoard> failures;
+  };
+  struct KnownConnection {
+    std::weak_ptr<Communicator> communicator;
+    std::weak_ptr<FailureBoard> failures;
+  };
+
+  Connection connection_for(const RankList& ranks, GroupRank rank);
   /// Every rank's text, by global rank.
   std::vector<std::string> exchange(const std::string& what, const std::string& own);
   void settle_device();
@@ -42,9 +52,8 @@ class Job {
   LaunchEnvironment launch_;
   DistributedOptions options_;
   at::Device device_ = at::kCPU;
-  std::shared_ptr<Meeting> meeting_;  ///< null if this rank is alone
-  std::shared_ptr<FailureBoard> failures_;
-  std::map<std::string, std::weak_ptr<Communicator>> communicators_;  ///< by the group's members
+  std::shared_ptr<Meeting> meeting_;                    ///< null if this rank is alone
+  std::map<std::string, KnownConnection> connections_;  ///< by the group's members
   std::map<std::string, int> times_built_;  ///< keeps a group's second communicator apart from its first in the store
   int exchanges_ = 0;
 };

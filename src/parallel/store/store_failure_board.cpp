@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "headway/base/error.h"
 #include "parallel/store/job_store.h"
 
 namespace headway {
@@ -13,19 +12,15 @@ constexpr std::chrono::milliseconds kWaitForPosts{1000};
 
 }  // namespace
 
-std::vector<std::optional<std::string>> StoreFailureBoard::exchange(const std::string& group, const RankList& members,
-                                                                    GlobalRank self, const std::string& doing) {
+std::vector<std::optional<std::string>> StoreFailureBoard::exchange(const RankList& members, GlobalRank self,
+                                                                    const std::string& doing) {
   std::vector<std::optional<std::string>> posts(members.size());
-  const auto key = [&](GlobalRank rank) { return meeting_->key(fmt::format("failed/{}/{}", group, rank.value)); };
-  try {
-    JobStore& store = meeting_->store();
-    store.set(key(self), doing);
-    const Deadline deadline = std::chrono::steady_clock::now() + kWaitForPosts;
-    for (size_t i = 0; i < members.size(); ++i) {
-      if (store.wait(key(members[i]), deadline)) posts[i] = store.get(key(members[i]));
-    }
-  } catch (const LaunchError&) {
-    // The rank that serves the store is gone; what was read so far is all there is to know.
+  const auto key = [&](GlobalRank rank) { return fmt::format("{}/failed/{}", key_, rank.value); };
+  JobStore& store = meeting_->store();
+  store.set(key(self), doing);
+  const Deadline deadline = std::chrono::steady_clock::now() + kWaitForPosts;
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (store.wait(key(members[i]), deadline)) posts[i] = store.get(key(members[i]));
   }
   return posts;
 }

@@ -5,16 +5,18 @@
 
 namespace headway {
 
-/// A failure board in the store of the job.
+/// A failure board in the store of the job, under the key that its communicator has there.
 class StoreFailureBoard : public FailureBoard {
  public:
-  explicit StoreFailureBoard(std::shared_ptr<Meeting> meeting) : meeting_(std::move(meeting)) {}
+  StoreFailureBoard(std::shared_ptr<Meeting> meeting, std::string key)
+      : meeting_(std::move(meeting)), key_(std::move(key)) {}
 
-  std::vector<std::optional<std::string>> exchange(const std::string& group, const RankList& members, GlobalRank self,
+  std::vector<std::optional<std::string>> exchange(const RankList& members, GlobalRank self,
                                                    const std::string& doing) override;
 
  private:
   std::shared_ptr<Meeting> meeting_;
+  std::string key_;
 };
 
 }  // namespace headway

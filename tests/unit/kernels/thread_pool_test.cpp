@@ -2,8 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -11,7 +9,6 @@
 #include <stdexcept>
 
 #include "headway/base/error.h"
-#include "headway/kernels/threads.h"
 #include "kernels/cores.h"
 
 namespace headway::kernels {
@@ -87,42 +84,6 @@ TEST(ThreadPool, SeveralCallers) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(total.load(), 3 * 300 * 6);
-}
-
-TEST(ParallelFor, CoversTheRangeInUnits) {
-  set_num_threads(3);
-  for (int64_t count : {1, 4, 5, 37, 1001}) {
-    std::vector<std::atomic<int>> calls(count);
-    parallel_for(count, 2, 4, [&](Range range) {
-      EXPECT_EQ(range.begin % 4, 0);
-      for (int64_t i = range.begin; i < range.end; ++i) calls[i].fetch_add(1);
-    });
-    for (const auto& call : calls) EXPECT_EQ(call.load(), 1);
-  }
-  set_num_threads(1);
-}
-
-TEST(Threads, AForkedChildGetsAPoolOfItsOwn) {
-  set_num_threads(2);
-  expect_every_part_once(thread_pool(), 4);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    alarm(20);
-    std::atomic<int> calls{0};
-    thread_pool().run(4, [&](int64_t) { calls.fetch_add(1); });
-    _exit(calls == 4 && thread_pool().threads() == 2 ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
-  set_num_threads(1);
-}
-
-TEST(Threads, RefusesWhatCannotBe) {
-  EXPECT_THROW(set_num_threads(0), ArgumentError);
-  EXPECT_THROW(set_local_ranks(2, 2), ArgumentError);
-  EXPECT_THROW(set_local_ranks(-1, 2), ArgumentError);
 }
 
 TEST(Threads, CoresOfARank) {

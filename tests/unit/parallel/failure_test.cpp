@@ -62,6 +62,20 @@ TEST_F(Failure, ARankThatDiesIsNamedByTheOthers) {
   }
 }
 
+TEST_F(Failure, TheRankThatKeepsWhatTheOthersAreDoingMayDieAsWell) {
+  const auto outcomes = run(std::chrono::seconds(20), [](const GroupCoordinator& group) -> std::string {
+    group.barrier();
+    if (group.rank().value == 0) ::_exit(7);
+    group.all_reduce(at::ones({3}));
+    return "finished";
+  });
+  for (int rank : {1, 2}) {
+    EXPECT_THAT(outcomes[rank].text, HasAll("all_reduce of [3] Float (operation 2) on tp", "cannot be asked",
+                                            "the store of the job at 127.0.0.1:"));
+    EXPECT_LT(outcomes[rank].seconds, 15);
+  }
+}
+
 TEST_F(Failure, ARankThatHangsIsNamedWhenTheLimitIsOver) {
   const auto outcomes = run(std::chrono::seconds(2), [](const GroupCoordinator& group) -> std::string {
     if (group.rank().value == 1) {
@@ -89,6 +103,34 @@ TEST_F(Failure, RanksInDifferentCollectivesAreTold) {
     EXPECT_THAT(outcomes[rank].text, HasAll("barrier (operation 1)", "global rank 1 was in broadcast of [3] Float"));
   }
   EXPECT_THAT(outcomes[1].text, HasAll("broadcast", "global rank 0 was in barrier", "global rank 2 was in barrier"));
+}
+
+// Fault case C14 over Gloo, which itself ends a process that is sent more than it expects: the others name it.
+TEST_F(Failure, ARankThatExpectsLessThanTheOthersSendIsNamed) {
+  const auto outcomes = run(std::chrono::seconds(3), [](const GroupCoordinator& group) -> std::string {
+    const int64_t tokens = group.rank().value == 2 ? 8 : 16;
+    group.all_reduce(at::ones({tokens, 5}));
+    return "finished";
+  });
+  EXPECT_EQ(outcomes[2].exit_code, -1);
+  for (int rank : {0, 1}) {
+    EXPECT_THAT(outcomes[rank].text, HasAll("all_reduce of [16, 5] Float (operation 1) on tp, global rank",
+                                            "a member closed its connection", "; global rank 2 did not arrive"));
+  }
+}
+
+TEST_F(Failure, IsRememberedSoThatNoLaterOperationIsBlamed) {
+  const auto outcomes = run(std::chrono::seconds(2), [](const GroupCoordinator& group) -> std::string {
+    const auto error_of_barrier = [&] { return test::error_of<CommunicationError>([&] { group.barrier(); }); };
+    if (group.rank().value == 1) ::sleep(5);  // the others give up meanwhile
+    error_of_barrier();
+    return test::error_of<CommunicationError>([&] { group.all_reduce(at::ones({7})); });
+  });
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_THAT(outcome.text,
+                HasAll("all_reduce on tp, global rank", "since an earlier failure: barrier (operation 1)"));
+    EXPECT_THAT(outcome.text, Not(HasSubstr("was in all_reduce")));
+  }
 }
 
 TEST_F(Failure, APeerThatLeavesWithoutSendingIsNamed) {
