@@ -1,6 +1,5 @@
 #include "cli/generation.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -8,7 +7,6 @@
 #include "cli/errors.h"
 #include "cli/terminal.h"
 #include "headway/base/error.h"
-#include "headway/base/log.h"
 
 namespace headway {
 namespace {
@@ -33,17 +31,6 @@ std::string ids_text(const RequestOutput& output, bool first) {
   return text;
 }
 
-/// A cache that is smaller than the text is served, but ends it.
-void say_if_cut_short(const LLMEngine& engine, int64_t prompt_tokens, int64_t max_tokens) {
-  const int64_t cache_tokens = engine.kv_blocks() * engine.block_size();
-  const int64_t room = cache_tokens - prompt_tokens + 1;  // the last token is never fed back
-  if (max_tokens <= room) return;
-  log(LogLevel::warning,
-      fmt::format("the KV cache holds {} tokens ({} blocks of {}): after a prompt of {} the text ends "
-                  "with {} new ones, where {} were allowed",
-                  cache_tokens, engine.kv_blocks(), engine.block_size(), prompt_tokens, room, max_tokens));
-}
-
 }  // namespace
 
 double Generation::prefill_tokens_per_s() const {
@@ -62,7 +49,6 @@ Generation generate(LLMEngine& engine, const std::optional<Tokenizer>& tokenizer
   const auto start = Clock::now();
   auto first_token = start;
   as_usage([&] { generator.add(prompt, params); });
-  say_if_cut_short(engine, generation.prompt_tokens, params.sampling.max_tokens);
   while (generator.has_unfinished()) {
     for (const TextOutput& text : generator.step()) {
       const RequestOutput& output = text.output;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "headway/base/error.h"
+#include "headway/base/log.h"
 #include "headway/engine/llm_engine.h"
 #include "headway/engine/sequence_length.h"
 
@@ -77,6 +78,17 @@ void Scheduler::check_length(int64_t prompt_tokens, int64_t max_tokens) const {
   }
 }
 
+int64_t Scheduler::limited_by_cache(int64_t prompt_tokens, int64_t max_tokens) const {
+  const int64_t room = blocks_.total_tokens() - prompt_tokens + 1;  // the last new token is never fed back
+  if (max_tokens > room) {
+    log(LogLevel::warning, fmt::format("the KV cache holds {} tokens ({} blocks of {}): after a prompt of {} a text "
+                                       "ends with {} new ones, where {} are allowed",
+                                       blocks_.total_tokens(), blocks_.total_blocks(), blocks_.block_size(),
+                                       prompt_tokens, room, max_tokens));
+  }
+  return std::min(max_tokens, room);
+}
+
 RequestId Scheduler::add(std::vector<int32_t> prompt, const SamplingParams& params, uint64_t seed) {
   params.validate();
   const int64_t prompt_tokens = static_cast<int64_t>(prompt.size());
@@ -86,8 +98,7 @@ RequestId Scheduler::add(std::vector<int32_t> prompt, const SamplingParams& para
   request.id = next_id_++;
   request.token_ids = std::move(prompt);
   request.prompt_tokens = prompt_tokens;
-  // The last new token is never fed back, so it needs no place in the cache.
-  request.max_tokens = std::min(params.max_tokens, blocks_.total_tokens() - prompt_tokens + 1);
+  request.max_tokens = limited_by_cache(prompt_tokens, params.max_tokens);
   request.params = params;
   request.seed = seed;
   request.ending_token_ids = ending_token_ids(params);

@@ -55,6 +55,8 @@ class Scheduler {
   void continue_running(ScheduledBatch& batch, int64_t& budget);
   void check_queue() const;
   void check_length(int64_t prompt_tokens, int64_t max_tokens) const;
+  /// The new tokens that the whole cache has room for; says so where they are fewer than `max_tokens`.
+  int64_t limited_by_cache(int64_t prompt_tokens, int64_t max_tokens) const;
   bool admit(Request& request);
   void give_back(Request& request);
   void admit_waiting(ScheduledBatch& batch, int64_t& budget);

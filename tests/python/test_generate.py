@@ -110,7 +110,7 @@ def test_a_cache_that_ends_the_text_is_said(model):
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert (result["completion_tokens"], result["finish_reason"]) == (13, "length")
-    assert "KV cache holds 16 tokens (1 blocks of 16)" in done.stderr and "where 40 were allowed" in done.stderr
+    assert "KV cache holds 16 tokens (1 blocks of 16)" in done.stderr and "where 40 are allowed" in done.stderr
 
 
 @pytest.mark.parametrize("tp", (1, 2))
@@ -163,3 +163,12 @@ def test_seeds_and_their_absence(model):
     options = (*PROMPT, "--max-tokens", "30", "--temperature", "1.5")
     texts = [generate(model, *options, *seed)["token_ids"] for seed in (("--seed", "1"), ("--seed", "2"), (), ())]
     assert len({tuple(text) for text in texts}) == 4
+
+
+@pytest.mark.parametrize("level, shown, named", [("error", False, False), ("info", True, False), ("loud", True, True)])
+def test_the_log_is_as_loud_as_asked_for(model, monkeypatch, level, shown, named):
+    monkeypatch.setenv("HEADWAY_LOG", level)
+    done = run(model, *PROMPT, "--max-tokens", "2")
+    assert done.returncode == 0, done.stderr
+    assert ("one rank, without a launcher" in done.stderr) == shown
+    assert ('warning: HEADWAY_LOG is "loud", not one of debug, info, warning, error' in done.stderr) == named

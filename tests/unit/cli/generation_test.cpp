@@ -49,10 +49,9 @@ std::string said_by(int64_t max_tokens, int64_t kv_blocks, size_t expected_token
 
 TEST(Generation, ACacheThatEndsTheTextIsSaid) {
   EXPECT_EQ(said_by(14, 1, 14), "");  // 3 tokens of the prompt, and all new ones but the last
-  EXPECT_THAT(
-      said_by(15, 1, 14),
-      ::testing::HasSubstr("warning: the KV cache holds 16 tokens (1 blocks of 16): after a prompt of 3 the text "
-                           "ends with 14 new ones, where 15 were allowed"));
+  EXPECT_THAT(said_by(15, 1, 14),
+              ::testing::HasSubstr("warning: the KV cache holds 16 tokens (1 blocks of 16): after a prompt of 3 a text "
+                                   "ends with 14 new ones, where 15 are allowed"));
 }
 
 TEST(Generation, APromptThatTheCacheCannotHoldIsAUsageError) {
