@@ -29,7 +29,7 @@ if [ -n "$prefix" ]; then
   export PKG_CONFIG_PATH=$libraries${PKG_CONFIG_PATH:-}
   export LD_LIBRARY_PATH=$(find "$prefix" -name 'lib*.so*' -printf '%h\n' | sort -u | tr '\n' ':')${LD_LIBRARY_PATH:-}
 fi
-cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DHEADWAY_PYTHON="$(command -v "$python")" \
+cmake -G Ninja -B build-gpu -DCMAKE_BUILD_TYPE=Release -DHEADWAY_BUILD_PYTHON=OFF -DHEADWAY_PYTHON="$(command -v "$python")" \
   -DCMAKE_PREFIX_PATH="$prefix" || fail "a library is missing; see above, and HEADWAY_PREFIX in tools/gpu_test.sh"
 "$python" tools/make_test_models.py .cache/test-models
 timeout 420 cmake --build build-gpu --target gpu_tests

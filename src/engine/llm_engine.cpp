@@ -152,6 +152,11 @@ void LLMEngine::stop() {
   impl_->runner.stop();
 }
 
+void LLMEngine::release() {
+  impl_->require_driver("the others are released");
+  if (impl_->listening) impl_->runner.stop();
+}
+
 void LLMEngine::follow() {
   if (is_driver()) throw ArgumentError("rank 0 leads; it has no one to follow");
   impl_->runner.follow();

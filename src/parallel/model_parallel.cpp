@@ -10,8 +10,8 @@ namespace {
 /// What the free functions act on. The state goes before the job.
 struct Process {
   std::shared_ptr<Job> job;
-  std::unique_ptr<GroupCoordinator> world;
-  std::unique_ptr<ParallelState> state;
+  std::shared_ptr<GroupCoordinator> world;
+  std::shared_ptr<ParallelState> state;
 };
 
 Process& process() {
@@ -35,7 +35,7 @@ const ParallelState& state_or(const char* error) {
 void init_distributed_environment(const LaunchEnvironment& launch, const DistributedOptions& options) {
   if (process().job) throw Error("distributed environment is already initialized");
   auto job = std::make_shared<Job>(launch, options);
-  process().world = std::make_unique<GroupCoordinator>(job->make_group("world", all_ranks(launch.world_size)));
+  process().world = std::make_shared<GroupCoordinator>(job->make_group("world", all_ranks(launch.world_size)));
   process().job = std::move(job);
 }
 
@@ -65,6 +65,7 @@ bool model_parallel_is_initialized() {
 
 void destroy_model_parallel() {
   process().state.reset();
+  if (process().job) process().job->forget_communicators();
 }
 
 void destroy_distributed_environment() {
@@ -75,6 +76,16 @@ void destroy_distributed_environment() {
 
 const ParallelState& get_parallel_state() {
   return state_or("model parallel groups are not initialized.");
+}
+
+std::shared_ptr<const ParallelState> share_parallel_state() {
+  get_parallel_state();
+  return process().state;
+}
+
+std::shared_ptr<const GroupCoordinator> share_world_group() {
+  get_world_group();
+  return process().world;
 }
 
 const GroupCoordinator& get_world_group() {

@@ -32,24 +32,6 @@ std::string joined(const std::string& prefix, const std::string& name) {
   return prefix.empty() ? name : prefix + "." + name;
 }
 
-/// How a parameter's slices cut it over the mesh.
-std::string spec_of(const Parameter& parameter) {
-  PartitionSpec spec(parameter.shape.size());
-  const TensorSlice& slice = parameter.slices.front();
-  if (!spec.empty()) spec[slice.dim] = {"x"};
-  return to_string(spec);
-}
-
-int64_t global_numel(const Parameter& parameter) {
-  int64_t total = 0;
-  for (const TensorSlice& slice : parameter.slices) {
-    int64_t section = 1;
-    for (int64_t size : slice.total_shape) section *= size;
-    total += section;
-  }
-  return total;
-}
-
 class Sharding {
  public:
   explicit Sharding(const DeviceMesh& mesh) : mesh_(mesh) {}
@@ -83,7 +65,7 @@ class Sharding {
       for (const auto& parameter : module->own_parameters()) {
         if (!counted.insert(parameter.get()).second) continue;
         row.local_bytes += static_cast<int64_t>(parameter->tensor.nbytes());
-        row.global_bytes += global_numel(*parameter) * parameter->tensor.element_size();
+        row.global_bytes += global_bytes(*parameter);
       }
       rows.push_back(std::move(row));
     }
@@ -117,6 +99,23 @@ std::string get_fqn(const Module& module) {
   const std::string full = status == 0 ? demangled.get() : typeid(module).name();
   const size_t colons = full.rfind("::");
   return colons == std::string::npos ? full : full.substr(colons + 2);
+}
+
+std::string spec_of(const Parameter& parameter) {
+  PartitionSpec spec(parameter.shape.size());
+  const TensorSlice& slice = parameter.slices.front();
+  if (!spec.empty()) spec[slice.dim] = {"x"};
+  return to_string(spec);
+}
+
+int64_t global_bytes(const Parameter& parameter) {
+  int64_t elements = 0;
+  for (const TensorSlice& slice : parameter.slices) {
+    int64_t section = 1;
+    for (int64_t size : slice.total_shape) section *= size;
+    elements += section;
+  }
+  return elements * parameter.tensor.element_size();
 }
 
 std::vector<ShardedModule> shard_model(Module& model, const DeviceMesh& mesh) {

@@ -1,5 +1,6 @@
-"""What the Python tests share: the project's folders and its tools as modules."""
+"""What the Python tests share: the project's folders, its tools as modules and its package."""
 
+import os
 import pathlib
 import sys
 
@@ -7,6 +8,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+PACKAGE = pathlib.Path(os.environ.get("HEADWAY_BUILD_DIR", ROOT / "build")) / "python"  # as the build leaves it
+sys.path.insert(0, str(PACKAGE))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -5,6 +5,8 @@ import os
 import pathlib
 import subprocess
 
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,vader",
+          "--mca", "plm", "isolated", "--mca", "rmaps_base_oversubscribe", "1"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("HEADWAY_BUILD_DIR", ROOT / "build")) / "bin" / "headway"
 

@@ -76,7 +76,10 @@ class LLMEngine {
   /// Rank 0: lets the other ranks return from `follow`. Requests that are unfinished end without an output.
   void stop();
 
-  /// Other ranks: computes their part of every step until rank 0 stops.
+  /// Rank 0, between steps: lets the other ranks return from `follow`, which they call again before the next step.
+  void release();
+
+  /// Other ranks: computes their part of every step until rank 0 stops or releases them.
   void follow();
 
   int64_t max_model_len() const;

@@ -75,6 +75,11 @@ bool model_parallel_is_initialized();
 void destroy_model_parallel();
 void destroy_distributed_environment();
 const ParallelState& get_parallel_state();
+/// @{ For holders that may outlive a destroy: what they share goes with the last of them. Groups made after a destroy
+/// have communicators of their own.
+std::shared_ptr<const ParallelState> share_parallel_state();
+std::shared_ptr<const GroupCoordinator> share_world_group();
+/// @}
 const GroupCoordinator& get_world_group();
 const GroupCoordinator& get_tp_group();
 /// Throws Error "LM head tensor model parallel group is not initialized." before initialize_model_parallel.

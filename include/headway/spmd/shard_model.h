@@ -56,6 +56,11 @@ struct ShardedModule {
   int64_t global_bytes = 0;
 };
 
+/// @{ Of one parameter of a sharded module: how its slices cut it over the mesh; the bytes of all of it.
+std::string spec_of(const Parameter& parameter);
+int64_t global_bytes(const Parameter& parameter);
+/// @}
+
 /// Replaces the modules below `model` by the table and reports every module that has parameters. Each replacement is
 /// logged at debug level. The mesh must outlive the model. Throws ConfigError "Top Level module is not expected to be
 /// wrapped." if the table matches `model` itself.

@@ -33,6 +33,10 @@ class Job {
   /// is alive; a group of one has none. All members ask at the same point of the program.
   GroupCoordinator make_group(const std::string& name, const RankList& ranks);
 
+  /// Lets groups that are made from now on share nothing with those made before, whether these are still alive on some
+  /// of the ranks or not. All ranks call it at the same point of the program.
+  void forget_communicators() { communicators_.clear(); }
+
  private:
   /// A communicator and what its members know of its failure, which go together.
   struct Connection {
