@@ -6,12 +6,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "bindings.h"
 #include "headway/base/error.h"
 #include "headway/config/model_config.h"
 #include "headway/config/parallel_config.h"
 #include "headway/engine/llm_engine.h"
+#include "headway/engine/text_generator.h"
 #include "headway/models/causal_lm.h"
 #include "headway/tokenizer/tokenizer.h"
 
@@ -65,38 +68,84 @@ void bind_tokenizer(py::module_& module) {
       .def(
           "encode", [](const Tokenizer& tokenizer, const std::string& text) { return tokenizer.encode(text); },
           ReleaseGil())
-      .def("decode", &Tokenizer::decode, py::arg("ids"), py::arg("skip_special") = true, ReleaseGil());
+      .def("decode", &Tokenizer::decode, py::arg("ids"), py::arg("skip_special") = true, ReleaseGil())
+      .def_property_readonly("eos_token_id", &Tokenizer::eos_token_id);
 }
 
-void bind_requests(py::module_& module) {
+using Logprob = std::tuple<int32_t, double, int64_t>;  // token, logprob, rank
+
+Logprob as_tuple(const TokenLogprob& logprob) {
+  return {logprob.token, logprob.logprob, logprob.rank};
+}
+
+/// Of each token: itself and then the likeliest ones.
+std::vector<std::vector<Logprob>> as_lists(const std::vector<TokenLogprobs>& tokens) {
+  std::vector<std::vector<Logprob>> lists;
+  for (const TokenLogprobs& token : tokens) {
+    lists.push_back({as_tuple(token.chosen)});
+    for (const TokenLogprob& likely : token.top) lists.back().push_back(as_tuple(likely));
+  }
+  return lists;
+}
+
+std::optional<std::string> finish_reason(const TextOutput& text) {
+  if (!text.output.finish_reason) return std::nullopt;
+  return std::string(name_of(*text.output.finish_reason));
+}
+
+void bind_params(py::module_& module) {
   py::class_<SamplingParams>(module, "SamplingParams")
-      .def(py::init())
       .def_readwrite("temperature", &SamplingParams::temperature)
       .def_readwrite("top_p", &SamplingParams::top_p)
       .def_readwrite("top_k", &SamplingParams::top_k)
+      .def_readwrite("min_p", &SamplingParams::min_p)
+      .def_readwrite("repetition_penalty", &SamplingParams::repetition_penalty)
+      .def_readwrite("presence_penalty", &SamplingParams::presence_penalty)
+      .def_readwrite("frequency_penalty", &SamplingParams::frequency_penalty)
+      .def_readwrite("logit_bias", &SamplingParams::logit_bias)
       .def_readwrite("seed", &SamplingParams::seed)
       .def_readwrite("max_tokens", &SamplingParams::max_tokens)
+      .def_readwrite("min_tokens", &SamplingParams::min_tokens)
       .def_readwrite("ignore_eos", &SamplingParams::ignore_eos)
-      .def("validate", [](const SamplingParams& params) { params.validate(); });
-  py::class_<RequestOutput>(module, "RequestOutput")
-      .def_readonly("request", &RequestOutput::request)
-      .def_readonly("token_ids", &RequestOutput::token_ids)
-      .def_property_readonly("finish_reason",
-                             [](const RequestOutput& output) -> std::optional<std::string> {
-                               if (!output.finish_reason) return std::nullopt;
-                               return std::string(name_of(*output.finish_reason));
-                             })
-      .def_readonly("error", &RequestOutput::error);
+      .def_readwrite("stop_token_ids", &SamplingParams::stop_token_ids)
+      .def_readwrite("logprobs", &SamplingParams::logprobs)
+      .def_readwrite("prompt_logprobs", &SamplingParams::prompt_logprobs);
+  py::class_<TextParams>(module, "TextParams")
+      .def(py::init())
+      .def_readonly("sampling", &TextParams::sampling)
+      .def_readwrite("n", &TextParams::n)
+      .def_readwrite("stop", &TextParams::stop)
+      .def_readwrite("include_stop_str_in_output", &TextParams::include_stop_str_in_output)
+      .def_readwrite("skip_special_tokens", &TextParams::skip_special_tokens)
+      .def("validate", &TextParams::validate);
+}
+
+void bind_outputs(py::module_& module) {
+  py::class_<TextOutput>(module, "TextOutput")
+      .def_property_readonly("request", [](const TextOutput& text) { return text.output.request; })
+      .def_readonly("index", &TextOutput::index)
+      .def_readonly("text", &TextOutput::text)
+      .def_property_readonly("token_ids", [](const TextOutput& text) { return text.output.token_ids; })
+      .def_property_readonly("finish_reason", finish_reason)
+      .def_property_readonly("error", [](const TextOutput& text) { return text.output.error; })
+      .def_property_readonly("logprobs", [](const TextOutput& text) { return as_lists(text.output.logprobs); })
+      .def_property_readonly("prompt_logprobs",
+                             [](const TextOutput& text) { return as_lists(text.output.prompt_logprobs); })
+      .def_property_readonly("stop_token", [](const TextOutput& text) { return text.output.stop_token; })
+      .def_readonly("stop_string", &TextOutput::stop_string);
 }
 
 std::unique_ptr<LLMEngine> make_engine(CausalLM& model, const ParallelState& state,
                                        std::optional<int64_t> max_model_len, std::optional<int64_t> kv_blocks,
-                                       int64_t max_num_seqs, int64_t max_batch_tokens) {
+                                       int64_t max_num_seqs, int64_t max_batch_tokens,
+                                       const std::vector<int64_t>& eos_token_ids, bool prefix_caching) {
   EngineOptions options;
   options.max_model_len = max_model_len;
   options.kv_blocks = kv_blocks;
   options.max_num_seqs = max_num_seqs;
   options.max_batch_tokens = max_batch_tokens;
+  options.eos_token_ids = eos_token_ids;
+  options.prefix_caching = prefix_caching;
   return std::make_unique<LLMEngine>(model, state, options);
 }
 
@@ -106,14 +155,16 @@ void bind_llm(py::module_& module) {
   py::class_<LLMEngine>(module, "LLMEngine", py::release_gil_before_calling_cpp_dtor())
       .def(py::init(&make_engine), py::keep_alive<1, 2>(), py::keep_alive<1, 3>(), ReleaseGil())
       .def("is_driver", &LLMEngine::is_driver)
-      .def("add_request", &LLMEngine::add_request)
-      .def("cancel", &LLMEngine::cancel)
-      .def("has_unfinished", &LLMEngine::has_unfinished)
-      .def("step", &LLMEngine::step, ReleaseGil())
       .def("stop", &LLMEngine::stop, ReleaseGil())
       .def("release", &LLMEngine::release, ReleaseGil())
       .def("follow", &LLMEngine::follow, ReleaseGil())
       .def_property_readonly("max_model_len", &LLMEngine::max_model_len);
+  py::class_<TextGenerator>(module, "TextGenerator")
+      .def(py::init<LLMEngine&, const Tokenizer*>(), py::keep_alive<1, 2>(), py::keep_alive<1, 3>())
+      .def("add", &TextGenerator::add)
+      .def("cancel", &TextGenerator::cancel)
+      .def("has_unfinished", &TextGenerator::has_unfinished)
+      .def("step", &TextGenerator::step, ReleaseGil());
 }
 
 }  // namespace
@@ -121,7 +172,8 @@ void bind_llm(py::module_& module) {
 void bind_engine(py::module_& module) {
   bind_config(module);
   bind_tokenizer(module);
-  bind_requests(module);
+  bind_params(module);
+  bind_outputs(module);
   bind_llm(module);
 }
 

@@ -20,9 +20,9 @@ class Session:
 
     def __init__(self, launch: _C.LaunchEnvironment, *, model: str, tensor_parallel_size: int | None,
                  attention_tensor_parallel_size: int | None, dtype: str, device: str, max_model_len: int | None,
-                 max_num_seqs: int, max_num_batched_tokens: int, kv_blocks: int | None, threads: int | None,
-                 timeout: float, met: Callable[[], None] = lambda: None,
-                 progress: Callable[[int, int], None] | None = None) -> None:
+                 max_num_seqs: int, max_num_batched_tokens: int, kv_blocks: int | None,
+                 eos_token_ids: list[int], enable_prefix_caching: bool, threads: int | None, timeout: float,
+                 met: Callable[[], None] = lambda: None, progress: Callable[[int, int], None] | None = None) -> None:
         if launch.world_size > 1:
             _C.set_log_rank(launch.rank)
         if threads is not None:
@@ -30,6 +30,7 @@ class Session:
         self.config = _C.ModelConfig.from_pretrained(model)
         parallel = _C.resolve_parallel_config(self.config, launch.world_size, tensor_parallel_size,
                                               attention_tensor_parallel_size)
+        max_num_batched_tokens = max(max_num_batched_tokens, max_num_seqs)
         settings = {"digest of config.json": _digest(model), "dtype": dtype, "max_model_len": max_model_len,
                     "max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_batched_tokens,
                     "kv_blocks": kv_blocks}
@@ -38,7 +39,7 @@ class Session:
         met()
         self.model = _C.load_model(model, self.config, parallel, self.state, dtype, progress)
         self.engine = _C.LLMEngine(self.model, self.state, max_model_len, kv_blocks, max_num_seqs,
-                                   max_num_batched_tokens)
+                                   max_num_batched_tokens, eos_token_ids, enable_prefix_caching)
 
 
 def resolve_launch(tensor_parallel_size: int | None) -> tuple[_C.LaunchEnvironment, int]:

@@ -17,7 +17,7 @@ from headway._launch import StartedRanks
 from headway._session import Session, resolve_launch
 from headway.distributed import DEFAULT_TIMEOUT, GroupCoordinator
 from headway.errors import ArgumentError, Error
-from headway.outputs import CompletionOutput, RequestOutput
+from headway.outputs import CompletionOutput, Logprob, RequestOutput, TokenLogprobs
 from headway.sampling_params import SamplingParams
 
 Prompt: TypeAlias = str | Sequence[int]
@@ -47,6 +47,7 @@ class LLM:
         max_num_seqs: sequences that are computed side by side.
         max_num_batched_tokens: tokens of one step; longer prompts are cut into chunks.
         kv_blocks: blocks of the KV cache; default: as many as `max_num_seqs` need, or half of the free memory holds.
+        enable_prefix_caching: whether sequences that begin alike share KV blocks.
         threads: threads of each rank; default: `OMP_NUM_THREADS`, else its share of the cores.
         timeout: seconds until a rank gives up on the others.
 
@@ -60,7 +61,8 @@ class LLM:
                  attention_tensor_parallel_size: int | None = None, dtype: str | torch.dtype = "auto",
                  max_model_len: int | None = None, seed: int | None = None, device: str = "auto",
                  max_num_seqs: int = 64, max_num_batched_tokens: int = 1024, kv_blocks: int | None = None,
-                 threads: int | None = None, timeout: float = DEFAULT_TIMEOUT) -> None:
+                 enable_prefix_caching: bool = True, threads: int | None = None,
+                 timeout: float = DEFAULT_TIMEOUT) -> None:
         folder = pathlib.Path(model)
         self.tokenizer = _find_tokenizer(folder)
         self._seeds = None if seed is None else random.Random(seed)
@@ -68,10 +70,11 @@ class LLM:
             "model": str(folder), "tensor_parallel_size": tensor_parallel_size,
             "attention_tensor_parallel_size": attention_tensor_parallel_size, "dtype": str(dtype), "device": device,
             "max_model_len": max_model_len, "max_num_seqs": max_num_seqs,
-            "max_num_batched_tokens": max_num_batched_tokens, "kv_blocks": kv_blocks, "threads": threads,
-            "timeout": timeout}
+            "max_num_batched_tokens": max_num_batched_tokens, "kv_blocks": kv_blocks,
+            "eos_token_ids": _eos_token_ids(self.tokenizer), "enable_prefix_caching": enable_prefix_caching,
+            "threads": threads, "timeout": timeout}
         launch, ranks_to_start = resolve_launch(tensor_parallel_size)
-        self._job = _Job(launch, ranks_to_start, options)
+        self._job = _Job(launch, ranks_to_start, options, self.tokenizer)
         self._shared = launch.source != "single"  # whether this script runs on every rank
         self._finalizer = weakref.finalize(self, self._job.close)
 
@@ -116,7 +119,6 @@ class LLM:
                   use_tqdm: bool) -> list[RequestOutput]:
         listed = _as_list(prompts)
         params = _params_for(listed, sampling_params)
-        engine = self._job.session.engine
         requests: dict[int, RequestOutput] = {}
         try:
             for position, (prompt, choice) in enumerate(zip(listed, params, strict=True)):
@@ -126,18 +128,19 @@ class LLM:
         finally:
             for request, output in requests.items():
                 if not output.finished:
-                    engine.cancel(request)
+                    self._job.generator.cancel(request)
         return list(requests.values())
 
     def _add(self, position: int, prompt: Prompt, params: SamplingParams) -> tuple[int, RequestOutput]:
         try:
             ids = self._encode(prompt)
             seed = None if self._seeds is None else self._seeds.getrandbits(_SEED_BITS)
-            request = self._job.session.engine.add_request(ids, params.to_native(seed))
+            request = self._job.generator.add(ids, params.to_native(seed))
         except ArgumentError as error:
             raise ArgumentError(f"prompt {position}: {error}") from None
         text = prompt if isinstance(prompt, str) else None
-        return request, RequestOutput(str(request), text, ids, [CompletionOutput(0, "", [])], finished=False)
+        outputs = [CompletionOutput(index, logprobs=None if params.logprobs is None else []) for index in range(params.n)]
+        return request, RequestOutput(str(request), text, ids, outputs)
 
     def _encode(self, prompt: Prompt) -> list[int]:
         if isinstance(prompt, str):
@@ -151,28 +154,36 @@ class LLM:
         return list(prompt)
 
     def _run(self, requests: dict[int, RequestOutput], use_tqdm: bool) -> None:
-        engine = self._job.session.engine
+        generator = self._job.generator
         with tqdm(total=len(requests), desc="Processed prompts", disable=not use_tqdm) as bar:
-            while engine.has_unfinished():
-                for news in engine.step():
+            while generator.has_unfinished():
+                for news in generator.step():
                     self._take(requests[news.request], news)
                     bar.update(int(requests[news.request].finished))
 
-    def _take(self, output: RequestOutput, news: _C.RequestOutput) -> None:
-        completion = output.outputs[0]
+    def _take(self, output: RequestOutput, news: _C.TextOutput) -> None:
+        completion = output.outputs[news.index]
+        completion.text += news.text
         completion.token_ids += news.token_ids
-        if news.finish_reason is None:
-            return
-        completion.finish_reason, completion.error, output.finished = news.finish_reason, news.error, True
-        if self.tokenizer is not None:
-            ended_by_token = news.finish_reason == "stop"
-            completion.text = self.tokenizer.decode(completion.token_ids[:-1] if ended_by_token else completion.token_ids)
+        if completion.logprobs is not None:
+            completion.logprobs += map(self._logprobs, news.logprobs)
+        if news.prompt_logprobs and output.prompt_logprobs is None:
+            output.prompt_logprobs = [None, *map(self._logprobs, news.prompt_logprobs)]
+        if news.finish_reason is not None:
+            completion.finish_reason, completion.error = news.finish_reason, news.error
+            completion.stop_reason = news.stop_token if news.stop_string is None else news.stop_string
+
+    def _logprobs(self, tokens: list[tuple[int, float, int]]) -> TokenLogprobs:
+        tokenizer = self.tokenizer
+        return {token: Logprob(logprob, rank, None if tokenizer is None else tokenizer.decode([token], False))
+                for token, logprob, rank in tokens}
 
 
 class _Job:
     """This rank's session and the ranks that it has started."""
 
-    def __init__(self, launch: _C.LaunchEnvironment, ranks_to_start: int, options: dict[str, Any]) -> None:
+    def __init__(self, launch: _C.LaunchEnvironment, ranks_to_start: int, options: dict[str, Any],
+                 tokenizer: _C.Tokenizer | None) -> None:
         self._ranks: StartedRanks | None = None
         met: Callable[[], None] = lambda: None
         if ranks_to_start > 1:
@@ -183,6 +194,7 @@ class _Job:
         try:
             with _loading_bar(launch) as progress:
                 self.session = Session(launch, **options, met=met, progress=progress)
+            self.generator = _C.TextGenerator(self.session.engine, tokenizer)
         except BaseException:
             if self._ranks is not None:
                 self._ranks.kill()
@@ -216,7 +228,7 @@ class _Job:
         return outcome
 
     def close(self) -> None:
-        del self.session
+        del self.generator, self.session
         if self._ranks is not None:
             self._ranks.close()
 
@@ -225,6 +237,10 @@ def _find_tokenizer(folder: pathlib.Path) -> _C.Tokenizer | None:
     if (folder / "tokenizer.json").exists() or (folder / "vocab.json").exists():
         return _C.Tokenizer.from_pretrained(str(folder))
     return None
+
+
+def _eos_token_ids(tokenizer: _C.Tokenizer | None) -> list[int]:
+    return [] if tokenizer is None or tokenizer.eos_token_id is None else [tokenizer.eos_token_id]
 
 
 def _as_list(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:

@@ -65,7 +65,7 @@ bool model_parallel_is_initialized() {
 
 void destroy_model_parallel() {
   process().state.reset();
-  if (process().job) process().job->forget_communicators();
+  if (process().job) process().job->forget_connections();
 }
 
 void destroy_distributed_environment() {

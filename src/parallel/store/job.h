@@ -35,7 +35,7 @@ class Job {
 
   /// Lets groups that are made from now on share nothing with those made before, whether these are still alive on some
   /// of the ranks or not. All ranks call it at the same point of the program.
-  void forget_communicators() { communicators_.clear(); }
+  void forget_connections() { connections_.clear(); }
 
  private:
   /// A communicator and what its members know of its failure, which go together.
