@@ -5,7 +5,7 @@ DEMO_MODEL := .cache/models/SmolLM2-135M-Instruct
 DEMO_PROMPT := Explain in two sentences why the sky is blue.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test test-full fuzz gpu-test format format-check tidy rooms install-example clean
+.PHONY: help setup configure build demo test test-full fuzz asan asan-torch-free tsan gpu-test format format-check tidy rooms install-example clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -41,6 +41,22 @@ fuzz: ## Build the fuzz targets with clang and run each for FUZZ_SECONDS (60)
 	@cmake --preset fuzz -Wno-dev $(CMAKE_ARGUMENTS)
 	@cmake --build --preset fuzz
 	@tools/fuzz.sh
+
+asan: setup ## Build all under the address and undefined-behaviour sanitizers; run the unit tests and those of 2 ranks
+	@cmake --preset asan -Wno-dev $(CMAKE_ARGUMENTS)
+	@cmake --build --preset asan
+	@tools/sanitized_tests.sh asan -L unit
+	@tools/sanitized_tests.sh asan -R _np2$$
+
+asan-torch-free: setup ## As asan, but only the unit tests of what does without torch, which build in minutes
+	@cmake --preset asan -Wno-dev $(CMAKE_ARGUMENTS)
+	@cmake --build --preset asan --target torch_free_tests
+	@tools/sanitized_tests.sh asan -L torch_free
+
+tsan: setup ## Run shared memory, the message ring and the thread pool with ranks as threads under the thread sanitizer
+	@cmake --preset tsan -Wno-dev $(CMAKE_ARGUMENTS)
+	@cmake --build --preset tsan --target shm_threads_test thread_pool_test
+	@tools/sanitized_tests.sh tsan -R '^(shm_threads|thread_pool)_test$$'
 
 gpu-test: ## Build and run the tests for CUDA machines (HEADWAY_PYTHON names the Python that has torch)
 	@tools/gpu_test.sh

@@ -31,7 +31,8 @@ std::optional<std::string> process_environment(const std::string& name);
 /// Finds rank and world size. The first source that is set wins:
 ///   headway   HEADWAY_RANK, HEADWAY_WORLD_SIZE, HEADWAY_STORE: set by Headway's own launcher
 ///   torchrun  RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE beside TORCHELASTIC_RUN_ID
-///   env       RANK, WORLD_SIZE, and LOCAL_RANK, LOCAL_WORLD_SIZE if given; must agree with the launchers below
+///   env       RANK, WORLD_SIZE, and LOCAL_RANK, LOCAL_WORLD_SIZE if given; must agree with the launchers below, which
+///             say how many ranks are on this host where LOCAL_WORLD_SIZE does not
 ///   openmpi   OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE
 ///   pmi       PMI_RANK, PMI_SIZE, and MPI_LOCALRANKID, MPI_LOCALNRANKS if given
 ///   slurm     SLURM_PROCID, SLURM_STEP_NUM_TASKS (SLURM_NTASKS is set in shells that srun did not start)

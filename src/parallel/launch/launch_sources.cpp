@@ -23,6 +23,7 @@ struct SourceNames {
 constexpr SourceNames kHeadway{"headway", kRankVariable, kWorldSizeVariable, nullptr, nullptr};
 constexpr SourceNames kTorchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
 constexpr SourceNames kEnvironment{"env", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
+constexpr SourceNames kEnvironmentWithoutLocal{"env", "RANK", "WORLD_SIZE", nullptr, nullptr};
 constexpr SourceNames kOpenMpi{"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
                                "OMPI_COMM_WORLD_LOCAL_SIZE"};
 constexpr SourceNames kPmi{"pmi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
@@ -208,6 +209,22 @@ void check_agreement(const LaunchVariables& variables, const char* name, const c
       fmt::format("{}={} contradicts {}={}; unset the one that is not meant", name, *value, outer_name, outer));
 }
 
+/// How many ranks are on this host where LOCAL_WORLD_SIZE does not say so: as the outer launcher or the address has it.
+/// Scripts for srun often set LOCAL_RANK alone, which then must fit.
+void complete_local(const LaunchVariables& variables, const std::optional<LaunchEnvironment>& outer,
+                    LaunchEnvironment& launch) {
+  if (outer) {
+    launch.local_rank = outer->local_rank;
+    launch.local_world_size = outer->local_world_size;
+  }
+  const auto stated = variables.number(kEnvironment.local_rank);
+  if (!stated || *stated == launch.local_rank) return;
+  throw LaunchError(
+      fmt::format("LOCAL_RANK={} is set without LOCAL_WORLD_SIZE, and rank {} of {} would be local rank {} of {} here; "
+                  "set LOCAL_WORLD_SIZE to the number of ranks on this host",
+                  *stated, launch.rank.value, launch.world_size, launch.local_rank, launch.local_world_size));
+}
+
 /// RANK and WORLD_SIZE set by hand under a launcher must say what the launcher says.
 std::optional<LaunchEnvironment> from_rank_variables(const LaunchVariables& variables) {
   std::optional<LaunchEnvironment> outer;
@@ -218,13 +235,11 @@ std::optional<LaunchEnvironment> from_rank_variables(const LaunchVariables& vari
     check_agreement(variables, kEnvironment.world_size, launcher.world_size, outer->world_size);
     break;
   }
-  auto launch = read_source(variables, kEnvironment);
-  if (!launch || !outer) return launch;
-  launch->job_id = outer->job_id;
-  if (!variables.text(kEnvironment.local_rank)) {
-    launch->local_rank = outer->local_rank;
-    launch->local_world_size = outer->local_world_size;
-  }
+  const bool size_is_stated = variables.text(kEnvironment.local_world_size).has_value();
+  auto launch = read_source(variables, size_is_stated ? kEnvironment : kEnvironmentWithoutLocal);
+  if (!launch) return launch;
+  if (outer) launch->job_id = outer->job_id;
+  if (!size_is_stated) complete_local(variables, outer, *launch);
   return launch;
 }
 

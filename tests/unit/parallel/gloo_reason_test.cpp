@@ -11,7 +11,7 @@ TEST(GlooReason, IsInOurWordsWhereItIsKnown) {
        "remote worker crashing. Check the logs of the remote worker before reporting an error. GLHF! ",
        "a member closed its connection"},
       {"[/x/gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 2000ms for recv operation to complete",
-       "the time limit has passed"},
+       "the time limit of 2000 ms has passed"},
       {"[enforce fail at /x/gloo/transport/tcp/pair.cc:446] op.preamble.length <= op.nbytes. 32 vs 16. ",
        "the members sent and expected different numbers of bytes"},
       {"[/x/gloo/transport/tcp/pair.cc:1] Read error [127.0.0.1]:4: Connection reset by peer. GLHF! ",

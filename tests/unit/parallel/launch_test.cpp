@@ -122,6 +122,18 @@ TEST(Launch, PlainVariablesWithARemoteAddressTakeTheRankToBeAloneOnItsHost) {
                1, 3, 0, 1);
 }
 
+TEST(Launch, LocalRankAloneMustFitWhatElseIsKnown) {
+  const Variables here{{"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "::1"}, {"MASTER_PORT", "4321"}};
+  expect_place(resolve(with(here, {{"LOCAL_RANK", "1"}})), "env", 1, 3, 1, 3);
+  EXPECT_THAT(error_of(with(here, {{"LOCAL_RANK", "2"}})),
+              AllOf(HasSubstr("LOCAL_RANK=2 is set without LOCAL_WORLD_SIZE"), HasSubstr("local rank 1 of 3")));
+  const Variables elsewhere{{"RANK", "5"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "node0"}, {"MASTER_PORT", "4321"}};
+  EXPECT_THAT(error_of(with(elsewhere, {{"LOCAL_RANK", "1"}})),
+              HasSubstr("local rank 0 of 1 here; set LOCAL_WORLD_SIZE"));
+  // srun knows how many ranks are on each node.
+  expect_place(resolve(with(with(elsewhere, {{"LOCAL_RANK", "1"}}), slurm(5, 8, 1, 1, "4(x2)"))), "env", 5, 8, 1, 4);
+}
+
 // Fault case C12: mpirun without RANK and WORLD_SIZE.
 TEST(Launch, OpenMpiAlone) {
   for (int rank : {0, 1}) {
@@ -190,7 +202,7 @@ TEST(Launch, PartialSetsAreErrors) {
   const Variables place{{"RANK", "0"}, {"WORLD_SIZE", "2"}};
   EXPECT_EQ(error_of(with(place, {{"MASTER_ADDR", "node0"}})), "MASTER_ADDR=node0 is set but MASTER_PORT is not");
   EXPECT_EQ(error_of(with(place, {{"MASTER_PORT", "4000"}})), "MASTER_PORT=4000 is set but MASTER_ADDR is not");
-  EXPECT_EQ(error_of(with(place, {{"LOCAL_RANK", "0"}})), "LOCAL_RANK=0 is set but LOCAL_WORLD_SIZE is not");
+  EXPECT_EQ(error_of(with(place, {{"LOCAL_WORLD_SIZE", "2"}})), "LOCAL_WORLD_SIZE=2 is set but LOCAL_RANK is not");
 }
 
 TEST(Launch, ValuesOutOfRangeAreErrors) {
