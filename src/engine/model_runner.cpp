@@ -30,6 +30,7 @@ ModelRunner::ModelRunner(CausalLM& model, const ParallelState& state, int64_t bl
     : model_(model),
       block_size_(block_size),
       caches_(model.allocate_kv_cache(blocks, block_size)),
+      finite_(FiniteWatch::asked_for() ? std::make_unique<FiniteWatch>(model) : nullptr),
       steps_(make_message_queue(state.world(), kDriver, queue_options(state))) {}
 
 StepResults ModelRunner::step(const ScheduledBatch& batch) {
@@ -38,7 +39,20 @@ StepResults ModelRunner::step(const ScheduledBatch& batch) {
   steps_->broadcast(serialise(input));
   RowSampler sampler(batch);
   compute(input, [&sampler](const at::Tensor& logits) { sampler.take(logits); });
-  return sampler.finish();
+  StepResults results = sampler.finish();
+  if (finite_) explain_errors(batch, results);
+  return results;
+}
+
+void ModelRunner::explain_errors(const ScheduledBatch& batch, StepResults& results) const {
+  auto token = results.tokens.begin();
+  int64_t rows = 0;
+  for (const ScheduledSequence& sequence : batch.sequences) {
+    rows += sequence.num_tokens;
+    if (!sequence.samples()) continue;
+    if (!token->error.empty()) token->error += finite_->verdict(rows - 1);
+    ++token;
+  }
 }
 
 void ModelRunner::stop() {
@@ -57,6 +71,7 @@ void ModelRunner::follow() {
 void ModelRunner::compute(const StepInput& input, const LogitsConsumer& consume) {
   const c10::InferenceMode inference;
   const AttentionBatch batch = input.attention_batch(block_size_);
+  if (finite_) finite_->begin_step();
   at::Tensor hidden = model_.forward(index_tensor(input.token_ids(), model_.device()), batch, caches_);
   const std::vector<int64_t> rows = input.logit_rows();
   const auto count = static_cast<int64_t>(rows.size());

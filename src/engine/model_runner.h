@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/finite_watch.h"
 #include "engine/request.h"
 #include "engine/row_sampler.h"
 #include "engine/step_input.h"
@@ -39,9 +40,13 @@ class ModelRunner {
   /// Hands the rows of logits that are asked for to `consume`, in order, some at a time: [rows, vocab].
   void compute(const StepInput& input, const LogitsConsumer& consume);
 
+  /// Says in the errors of sequences without a next token where their values stopped to be numbers.
+  void explain_errors(const ScheduledBatch& batch, StepResults& results) const;
+
   CausalLM& model_;
   int64_t block_size_;
   std::vector<KVCacheView> caches_;
+  std::unique_ptr<FiniteWatch> finite_;  ///< null unless asked for
   std::unique_ptr<MessageQueue> steps_;  ///< from rank 0 to the others
 };
 

@@ -1,6 +1,7 @@
 #include "support/fake_model.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <limits>
 
@@ -69,7 +70,20 @@ at::Tensor FakeModel::forward(const at::Tensor& token_ids, const AttentionBatch&
       if (p + 1 == poisoned_sequence) hidden.data_ptr<int64_t>()[row] = -2;
     }
   }
+  if (residual_observer()) show_streams(hidden);
   return hidden;
+}
+
+/// As two layers would show them, the poison coming in with the last one's MLP.
+void FakeModel::show_streams(const at::Tensor& hidden) const {
+  at::Tensor stream = at::zeros({hidden.size(0), 3}, at::kFloat);
+  residual_observer()(ResidualPoint::embedding, 0, stream);
+  residual_observer()(ResidualPoint::attention, 0, stream);
+  for (int64_t row = 0; row < hidden.size(0); ++row) {
+    if (hidden.const_data_ptr<int64_t>()[row] == -2)
+      stream.data_ptr<float>()[3 * row + 1] = std::numeric_limits<float>::infinity();
+  }
+  residual_observer()(ResidualPoint::mlp, 1, stream);
 }
 
 at::Tensor FakeModel::compute_logits(const at::Tensor& hidden) {

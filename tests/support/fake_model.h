@@ -31,6 +31,9 @@ class FakeModel : public CausalLM {
   };
   std::vector<Call> calls;         ///< what every step asked for
   int64_t poisoned_sequence = -1;  ///< a sequence of this length gets logits that are no numbers
+
+ private:
+  void show_streams(const at::Tensor& hidden) const;
 };
 
 }  // namespace headway::testing

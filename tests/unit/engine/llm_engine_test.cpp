@@ -240,6 +240,20 @@ TEST(LLMEngine, NonFiniteLogitsEndTheirRequestAlone) {
   EXPECT_EQ(results.texts.at(good), expected_text(prompt_of(13), seeded(0, 0, 16)));
 }
 
+TEST(LLMEngine, NonFiniteLogitsNameTheirLayerWhenAsked) {
+  const auto state = ParallelState::single();
+  FakeModel model;
+  model.poisoned_sequence = 12;
+  ::setenv("HEADWAY_CHECK_FINITE", "1", 1);
+  LLMEngine engine(model, *state, options_of(64, 16, 4, 64));
+  ::unsetenv("HEADWAY_CHECK_FINITE");
+  const RequestId good = engine.add_request(prompt_of(13), seeded(0, 0, 16));
+  const RequestId bad = engine.add_request(prompt_of(10), seeded(0, 0, 16));
+  const Results results = run_to_end(engine);
+  EXPECT_TRUE(results.errors.at(bad).ends_with("; the first come from the MLP of layer 1")) << results.errors.at(bad);
+  EXPECT_EQ(results.texts.at(good), expected_text(prompt_of(13), seeded(0, 0, 16)));
+}
+
 TEST(LLMEngine, RefusesIdsOutsideOfTheVocabulary) {
   const auto state = ParallelState::single();
   FakeModel model;
