@@ -5,11 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from headway_process import command, run
+from headway_process import MPIRUN, command, run
 from tiny_model import write_config, write_model
 
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca", "btl", "self,vader",
-          "--mca", "plm", "isolated", "--mca", "rmaps_base_oversubscribe", "1"]
 SHORT = ("--token-ids", "5,17", "--max-tokens", "6")
 
 # Starts `srun.py N command...` as Slurm does on one node: N tasks with its variables and no other launcher's.
