@@ -5,7 +5,7 @@ DEMO_MODEL := .cache/models/SmolLM2-135M-Instruct
 DEMO_PROMPT := Explain in two sentences why the sky is blue.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup configure build demo test test-full fuzz asan asan-torch-free tsan gpu-test format format-check tidy rooms install-example clean
+.PHONY: help setup configure build demo test test-full fuzz asan asan-torch-free tsan gpu-test format format-check tidy rooms types docs install-example install-package clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -74,6 +74,15 @@ tidy: configure ## Run clang-tidy (FILES="..." limits it)
 
 rooms: ## Check which room includes which
 	@python3 tools/check_rooms.py
+
+types: setup ## Check the Python package's types
+	@$(PYTHON) -m mypy
+
+docs: setup ## Build the documentation into build/docs
+	@$(PYTHON) -m mkdocs build -q
+
+install-package: setup $(DEMO_MODEL)/config.json ## Install the Python package into a temporary environment and use it there
+	@tools/install_package.sh $(DEMO_MODEL)
 
 install-example: build $(DEMO_MODEL)/config.json ## Install into a temporary folder, then build and run examples/generate against it
 	@tools/install_example.sh $(DEMO_MODEL)
