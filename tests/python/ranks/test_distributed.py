@@ -1,5 +1,9 @@
 """headway.distributed: vLLM's names, and every collective by value."""
 
+import pathlib
+import threading
+import time
+
 import pytest
 import torch
 from values import sequence
@@ -133,6 +137,22 @@ def test_send_to_the_next_and_receive_from_the_previous(tp, size, rank):
     assert tp.recv((2, 3), torch.float32).equal(expected)
     if rank != 0:
         tp.send(mine)
+
+
+def test_other_threads_run_while_a_rank_waits_for_the_others(tp, size, rank, tmp_path):
+    if size == 1:
+        pytest.skip("needs two ranks")
+    written = pathlib.Path(tp.broadcast_object(str(tmp_path / "written")))
+    writer = threading.Timer(0.3, written.touch)
+    if rank == 0:
+        writer.start()
+    else:
+        deadline = time.monotonic() + 10
+        while not written.exists():
+            assert time.monotonic() < deadline, "rank 0 holds the GIL in its barrier"
+            time.sleep(0.01)
+    tp.barrier()
+    assert written.exists()
 
 
 def test_arguments_that_do_not_fit_are_refused(tp):
