@@ -26,7 +26,8 @@ def main() -> None:
         difference = (model(ids).logits - expected).abs().max().item()
     if world.is_first_rank:
         for row in report[:6]:
-            print(f"{row.name:40} {row.type:24} {row.spec or 'replicated':12} {row.local_bytes:8} of {row.global_bytes}")
+            spec = row.spec or "replicated"
+            print(f"{row.name:40} {row.type:24} {spec:12} {row.local_bytes:8} of {row.global_bytes}")
         print(f"largest difference of a logit: {difference:.1e}")
     assert difference < 1e-4, difference
 

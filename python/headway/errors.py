@@ -2,7 +2,7 @@
 
 
 class Error(RuntimeError):
-    """Root of the family. The text names the values, and where they apply the rank, the group, the tensor or the file."""
+    """Root of the family. The text names the values, and where they apply rank, group, tensor or file."""
 
 
 class ConfigError(Error, ValueError):

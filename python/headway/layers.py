@@ -298,4 +298,5 @@ def _handle(group: GroupCoordinator | None) -> _C.GroupCoordinator:
 
 
 def _qkv_shape(hidden_size: int, head_size: int, total_q_heads: int, total_kv_heads: int | None) -> _C.QKVShape:
-    return _C.QKVShape(hidden_size, head_size, total_q_heads, total_q_heads if total_kv_heads is None else total_kv_heads)
+    return _C.QKVShape(hidden_size, head_size, total_q_heads,
+                       total_q_heads if total_kv_heads is None else total_kv_heads)

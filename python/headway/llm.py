@@ -106,8 +106,8 @@ class LLM:
             use_tqdm: whether to show a progress bar.
 
         Raises:
-            ArgumentError: a prompt that is empty, too long or has unknown ids, or parameters that do not fit it. Nothing
-                has been generated then.
+            ArgumentError: a prompt that is empty, too long or has unknown ids, or parameters that do not fit it.
+                Nothing has been generated then.
             CommunicationError: a rank is gone.
         """
         if not self._shared:
@@ -139,7 +139,8 @@ class LLM:
         except ArgumentError as error:
             raise ArgumentError(f"prompt {position}: {error}") from None
         text = prompt if isinstance(prompt, str) else None
-        outputs = [CompletionOutput(index, logprobs=None if params.logprobs is None else []) for index in range(params.n)]
+        outputs = [CompletionOutput(index, logprobs=None if params.logprobs is None else [])
+                   for index in range(params.n)]
         return request, RequestOutput(str(request), text, ids, outputs)
 
     def _encode(self, prompt: Prompt) -> list[int]:

@@ -61,7 +61,8 @@ class SamplingParams:
         """The C++ parameters, checked; `seed` counts where these have none."""
         native = _C.TextParams()
         for field in dataclasses.fields(self):
-            setattr(native if hasattr(native, field.name) else native.sampling, field.name, self._native_value(field.name))
+            holder = native if hasattr(native, field.name) else native.sampling
+            setattr(holder, field.name, self._native_value(field.name))
         if self.seed is None:
             setattr(native.sampling, "seed", seed)
         native.validate()

@@ -134,7 +134,8 @@ class SpmdQKVParallelLinear(LinearBase):
     """A fused QKV layer, built for one rank, as three projections.
 
     Its parameters are `q_weight`, `k_weight`, `v_weight` and, all or none, `q_bias`, `k_bias`, `v_bias`. With a mesh
-    each is cut over axis `x` in whole heads; without one the layer is only split. Output and bias are joined and global.
+    each is cut over axis `x` in whole heads; without one the layer is only split. Output and bias are joined and
+    global.
 
     Raises:
         ConfigError: "TP > 1 is only supported under SPMD."

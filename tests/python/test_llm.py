@@ -89,7 +89,8 @@ def test_unequal_prompts_come_back_in_order(llm):
 
 def test_each_prompt_may_have_parameters_of_its_own(llm):
     lengths = [3, 8, 1]
-    outputs = llm.generate([[5], [6], [7]], [SamplingParams(temperature=0, max_tokens=n) for n in lengths], use_tqdm=False)
+    params = [SamplingParams(temperature=0, max_tokens=length) for length in lengths]
+    outputs = llm.generate([[5], [6], [7]], params, use_tqdm=False)
     assert [len(ids) for ids in ids_of(outputs)] == lengths
     with pytest.raises(headway.ArgumentError, match="1 sampling parameters are given for 2 prompts"):
         llm.generate([[5], [6]], [GREEDY])
@@ -144,7 +145,8 @@ def test_unknown_parameters_are_refused():
 
 
 @pytest.mark.parametrize("prompt, named", [
-    ([], "prompt 1: the prompt has no tokens"), ([VOCAB], f"prompt 1: .*{VOCAB}"), ([5279552648203111001], "5279552648203111001"),
+    ([], "prompt 1: the prompt has no tokens"), ([VOCAB], f"prompt 1: .*{VOCAB}"),
+    ([5279552648203111001], "5279552648203111001"),
     ([-1], "-1"), ([1.5], "1.5"), ([7] * 600, "600"), ("text", "only token ids work"),
 ])
 def test_bad_prompts_are_refused_and_leave_nothing_behind(llm, prompt, named):  # Fault cases E11, E12, F09.
