@@ -82,9 +82,9 @@ ParallelConfig resolve_parallel_config(const ModelConfig& model, int64_t world, 
   check_sizes(config.world, config.tp);
   if (attn_tp) check_attn_tp(model.total_q_heads, config.tp, *attn_tp);
   config.attn_tp = attn_tp ? *attn_tp : legal_attn_tp(model.total_q_heads, config.tp).back();
-  if (attn_replicas != AttnReplicas::replicate) {
-    throw ConfigError(fmt::format("attention replicas \"{}\" are not served yet; only \"{}\" is",
-                                  name_of(attn_replicas), name_of(AttnReplicas::replicate)));
+  if (attn_replicas == AttnReplicas::cp) {
+    throw ConfigError(fmt::format("attention replicas \"{}\" are not served yet; \"{}\" and \"{}\" are",
+                                  name_of(attn_replicas), name_of(AttnReplicas::replicate), name_of(AttnReplicas::dp)));
   }
   config.embedding_group = embedding_group;
   config.lm_head_group = lm_head_group;

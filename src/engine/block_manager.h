@@ -29,6 +29,7 @@ class BlockManager {
  public:
   /// Throws ArgumentError unless both are positive.
   BlockManager(int64_t total_blocks, int64_t block_size, PrefixHash hash = salted_prefix_hash());
+  BlockManager(BlockManager&&) = default;  // what is kept by place would not survive a copy
 
   int64_t total_blocks() const { return static_cast<int64_t>(users_.size()); }
   /// Blocks that nobody uses, those with known contents among them.

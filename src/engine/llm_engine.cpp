@@ -33,7 +33,8 @@ int64_t resolve_block_size(const CausalLM& model, const EngineOptions& options) 
 int64_t blocks_of_rank(const CausalLM& model, const ParallelState& state, const EngineOptions& options,
                        int64_t max_model_len, int64_t block_size) {
   if (options.kv_blocks) return *options.kv_blocks;
-  const int64_t wanted = options.max_num_seqs * ((max_model_len + block_size - 1) / block_size);
+  const int64_t sequences = (options.max_num_seqs + model.replicas() - 1) / model.replicas();
+  const int64_t wanted = sequences * ((max_model_len + block_size - 1) / block_size);
   const int ranks_sharing = model.device().is_cpu() ? state.launch().local_world_size : 1;
   return affordable_blocks(wanted, kv_block_bytes(model, block_size), free_memory_bytes(model.device()), ranks_sharing);
 }
@@ -58,7 +59,7 @@ struct LLMEngine::Impl {
       : world(state.world()),
         max_model_len(limits.max_model_len),
         vocab_size(model.config().vocab_size),
-        scheduler(limits, BlockManager(blocks, block_size)),
+        scheduler(limits, {blocks, block_size, model.replicas()}),
         runner(model, state, blocks, block_size) {}
 
   void require_driver(const char* what) const {
@@ -167,11 +168,11 @@ int64_t LLMEngine::max_model_len() const {
 }
 
 int64_t LLMEngine::kv_blocks() const {
-  return impl_->scheduler.blocks().total_blocks();
+  return impl_->scheduler.replica_blocks();
 }
 
 int64_t LLMEngine::free_kv_blocks() const {
-  return impl_->scheduler.blocks().free_blocks();
+  return impl_->scheduler.free_blocks();
 }
 
 EngineStats LLMEngine::stats() const {
@@ -181,7 +182,7 @@ EngineStats LLMEngine::stats() const {
 }
 
 int64_t LLMEngine::block_size() const {
-  return impl_->scheduler.blocks().block_size();
+  return impl_->scheduler.block_size();
 }
 
 }  // namespace headway

@@ -28,6 +28,8 @@ MessageQueueOptions queue_options(const ParallelState& state) {
 
 ModelRunner::ModelRunner(CausalLM& model, const ParallelState& state, int64_t blocks, int64_t block_size)
     : model_(model),
+      attn_dp_(state.attn_dp()),
+      replica_(model.replicas() > 1 ? attn_dp_.rank().value : 0),
       block_size_(block_size),
       caches_(model.allocate_kv_cache(blocks, block_size)),
       finite_(FiniteWatch::asked_for() ? std::make_unique<FiniteWatch>(model) : nullptr),
@@ -50,7 +52,8 @@ void ModelRunner::explain_errors(const ScheduledBatch& batch, StepResults& resul
   for (const ScheduledSequence& sequence : batch.sequences) {
     rows += sequence.num_tokens;
     if (!sequence.samples()) continue;
-    if (!token->error.empty()) token->error += finite_->verdict(rows - 1);
+    const bool seen = sequence.request->replica == replica_;  // rank 0's replica comes first in the batch
+    if (seen && !token->error.empty()) token->error += finite_->verdict(rows - 1);
     ++token;
   }
 }
@@ -70,15 +73,21 @@ void ModelRunner::follow() {
 
 void ModelRunner::compute(const StepInput& input, const LogitsConsumer& consume) {
   const c10::InferenceMode inference;
-  const AttentionBatch batch = input.attention_batch(block_size_);
+  AttentionBatch batch = input.attention_batch(block_size_, replica_);
+  if (model_.replicas() > 1) batch.replica_tokens = input.replica_tokens(model_.replicas());
   if (finite_) finite_->begin_step();
-  at::Tensor hidden = model_.forward(index_tensor(input.token_ids(), model_.device()), batch, caches_);
-  const std::vector<int64_t> rows = input.logit_rows();
-  const auto count = static_cast<int64_t>(rows.size());
-  if (count > 0 && count < batch.num_tokens()) hidden = hidden.index_select(0, index_tensor(rows, model_.device()));
-  for (int64_t first = 0; first < count; first += kLogitRows) {
-    consume(model_.compute_logits(hidden.slice(0, first, std::min(first + kLogitRows, count))));
+  const at::Tensor hidden = model_.forward(index_tensor(input.token_ids(), model_.device()), batch, caches_);
+  const at::Tensor rows = rows_for_logits(input, hidden);
+  for (int64_t first = 0; first < rows.size(0); first += kLogitRows) {
+    consume(model_.compute_logits(rows.slice(0, first, std::min(first + kLogitRows, rows.size(0)))));
   }
+}
+
+at::Tensor ModelRunner::rows_for_logits(const StepInput& input, const at::Tensor& hidden) const {
+  const std::vector<int64_t> rows = input.logit_rows(replica_);
+  const bool all = static_cast<int64_t>(rows.size()) == hidden.size(0);
+  const at::Tensor own = all ? hidden : hidden.index_select(0, index_tensor(rows, model_.device()));
+  return model_.replicas() > 1 ? attn_dp_.all_gather(own, 0, input.replica_logit_rows(model_.replicas())) : own;
 }
 
 }  // namespace headway

@@ -40,10 +40,17 @@ class ModelRunner {
   /// Hands the rows of logits that are asked for to `consume`, in order, some at a time: [rows, vocab].
   void compute(const StepInput& input, const LogitsConsumer& consume);
 
-  /// Says in the errors of sequences without a next token where their values stopped to be numbers.
+  /// Says in the errors of sequences without a next token where their values stopped to be numbers, as far as this
+  /// rank's replica computes them.
   void explain_errors(const ScheduledBatch& batch, StepResults& results) const;
 
+  /// This rank's rows whose logits are asked for, of those that `forward` computed; where replicas own sequences, the
+  /// rows of all of them, as the LM head takes them.
+  at::Tensor rows_for_logits(const StepInput& input, const at::Tensor& hidden) const;
+
   CausalLM& model_;
+  const GroupCoordinator& attn_dp_;
+  int64_t replica_;  ///< the one that this rank belongs to; 0 where all compute the same
   int64_t block_size_;
   std::vector<KVCacheView> caches_;
   std::unique_ptr<FiniteWatch> finite_;  ///< null unless asked for

@@ -21,6 +21,7 @@ struct Request {
   int64_t prompt_tokens = 0;
   int64_t max_tokens = 0;       ///< new ones, bounded by what the KV cache can hold
   int64_t computed_tokens = 0;  ///< those whose K and V lie in the cache
+  int64_t replica = 0;          ///< whose KV blocks these are
   BlockTable block_table;
   KnownPrefix known_prefix;  ///< how far the block table is known to the prefix cache
   SamplingParams params;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <ranges>
+#include <utility>
 
 #include "headway/base/error.h"
 #include "headway/base/log.h"
@@ -57,9 +60,15 @@ void take(ScheduledBatch& batch, int64_t& budget, const Request& request) {
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerLimits limits, BlockManager blocks)
-    : limits_(std::move(limits)), blocks_(std::move(blocks)) {
+Scheduler::Scheduler(SchedulerLimits limits, const KVBlocks& blocks) : limits_(std::move(limits)) {
   check_limits(limits_);
+  for (int64_t i = 0; i < blocks.replicas; ++i) blocks_.emplace_back(blocks.blocks, blocks.block_size);
+}
+
+int64_t Scheduler::free_blocks() const {
+  int64_t free = 0;
+  for (const BlockManager& blocks : blocks_) free += blocks.free_blocks();
+  return free;
 }
 
 void Scheduler::check_queue() const {
@@ -71,20 +80,21 @@ void Scheduler::check_queue() const {
 void Scheduler::check_length(int64_t prompt_tokens, int64_t max_tokens) const {
   if (prompt_tokens == 0) throw ArgumentError("the prompt has no tokens");
   check_sequence_length(prompt_tokens, max_tokens, limits_.max_model_len);
-  if (prompt_tokens > blocks_.total_tokens()) {
+  const BlockManager& blocks = blocks_.front();
+  if (prompt_tokens > blocks.total_tokens()) {
     throw ArgumentError(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})",
-                                    prompt_tokens, blocks_.total_tokens(), blocks_.total_blocks(),
-                                    blocks_.block_size()));
+                                    prompt_tokens, blocks.total_tokens(), blocks.total_blocks(), blocks.block_size()));
   }
 }
 
 int64_t Scheduler::limited_by_cache(int64_t prompt_tokens, int64_t max_tokens) const {
-  const int64_t room = blocks_.total_tokens() - prompt_tokens + 1;  // the last new token is never fed back
+  const BlockManager& blocks = blocks_.front();
+  const int64_t room = blocks.total_tokens() - prompt_tokens + 1;  // the last new token is never fed back
   if (max_tokens > room) {
     log(LogLevel::warning, fmt::format("the KV cache holds {} tokens ({} blocks of {}): after a prompt of {} a text "
                                        "ends with {} new ones, where {} are allowed",
-                                       blocks_.total_tokens(), blocks_.total_blocks(), blocks_.block_size(),
-                                       prompt_tokens, room, max_tokens));
+                                       blocks.total_tokens(), blocks.total_blocks(), blocks.block_size(), prompt_tokens,
+                                       room, max_tokens));
   }
   return std::min(max_tokens, room);
 }
@@ -130,6 +140,7 @@ ScheduledBatch Scheduler::schedule() {
   int64_t budget = limits_.max_batch_tokens;
   continue_running(batch, budget);
   admit_waiting(batch, budget);
+  std::ranges::stable_sort(batch.sequences, {}, [](const ScheduledSequence& s) { return s.request->replica; });
   return batch;
 }
 
@@ -152,15 +163,32 @@ void Scheduler::admit_waiting(ScheduledBatch& batch, int64_t& budget) {
   }
 }
 
+std::vector<int64_t> Scheduler::replicas_to_try() const {
+  std::vector<int64_t> running(blocks_.size(), 0);
+  for (const RequestId id : running_) ++running[requests_.at(id).replica];
+  std::vector<int64_t> replicas(blocks_.size());
+  std::iota(replicas.begin(), replicas.end(), 0);
+  std::ranges::stable_sort(
+      replicas, {}, [&](int64_t replica) { return std::pair(running[replica], -blocks_[replica].free_blocks()); });
+  return replicas;
+}
+
+bool Scheduler::admit(Request& request) {
+  const std::vector<int64_t> replicas = replicas_to_try();
+  return std::ranges::any_of(replicas, [&](int64_t replica) { return admit(request, replica); });
+}
+
 /// All of a request's tokens get their blocks now, so that only decoding ever runs out of them. Those that are known
 /// need not be computed, but for the last token, whose logits are asked for, and where prompt_logprobs need them.
-bool Scheduler::admit(Request& request) {
+bool Scheduler::admit(Request& request, int64_t replica) {
+  request.replica = replica;
+  BlockManager& blocks = blocks_of(request);
   if (limits_.prefix_caching && !request.lacks_prompt_logprobs()) {
     const auto all_but_last = std::span<const int32_t>(request.token_ids).first(request.total_tokens() - 1);
-    request.known_prefix = blocks_.share_prefix(request.block_table, all_but_last);
-    request.computed_tokens = request.known_prefix.blocks * blocks_.block_size();
+    request.known_prefix = blocks.share_prefix(request.block_table, all_but_last);
+    request.computed_tokens = request.known_prefix.blocks * blocks.block_size();
   }
-  if (!blocks_.grow(request.block_table, request.total_tokens())) {
+  if (!blocks.grow(request.block_table, request.total_tokens())) {
     give_back(request);
     return false;
   }
@@ -169,7 +197,7 @@ bool Scheduler::admit(Request& request) {
 }
 
 void Scheduler::give_back(Request& request) {
-  blocks_.release(request.block_table);
+  blocks_of(request).release(request.block_table);
   request.known_prefix = {};
   request.computed_tokens = 0;
 }
@@ -181,12 +209,18 @@ std::vector<RequestId> Scheduler::running_in_order() const {
 }
 
 bool Scheduler::make_room(Request& request) {
-  while (!blocks_.grow(request.block_table, request.total_tokens())) {
-    Request& latest = requests_.at(*running_.rbegin());
+  while (!blocks_of(request).grow(request.block_table, request.total_tokens())) {
+    Request& latest = latest_of(request.replica);
     preempt(latest);
     if (latest.id == request.id) return false;
   }
   return true;
+}
+
+Request& Scheduler::latest_of(int64_t replica) {
+  const auto latest = std::find_if(running_.rbegin(), running_.rend(),
+                                   [&](RequestId id) { return requests_.at(id).replica == replica; });
+  return requests_.at(*latest);
 }
 
 void Scheduler::preempt(Request& request) {
@@ -197,7 +231,7 @@ void Scheduler::preempt(Request& request) {
 }
 
 void Scheduler::remove(RequestId id) {
-  blocks_.release(requests_.at(id).block_table);
+  give_back(requests_.at(id));
   running_.erase(id);
   waiting_.erase(id);
   requests_.erase(id);
@@ -211,7 +245,8 @@ std::vector<RequestOutput> Scheduler::update(const ScheduledBatch& batch, const 
     const bool samples = sequence.samples();
     request.computed_tokens += sequence.num_tokens;
     num_computed_tokens_ += sequence.num_tokens;
-    if (limits_.prefix_caching) blocks_.remember(request.block_table, request.computed(), request.known_prefix);
+    if (limits_.prefix_caching)
+      blocks_of(request).remember(request.block_table, request.computed(), request.known_prefix);
     if (!samples) continue;
     if (next == tokens.size()) throw ArgumentError(fmt::format("{} tokens are too few for the batch", tokens.size()));
     outputs.push_back(append(request, tokens[next++]));

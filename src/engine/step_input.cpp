@@ -89,7 +89,8 @@ StepInput StepInput::of(const ScheduledBatch& batch, int64_t block_size) {
     input.sequences.push_back({{first, first + scheduled.num_tokens},
                                scheduled.context_length(),
                                blocks_of_context(request.block_table, scheduled.context_length(), block_size),
-                               scheduled.logit_rows()});
+                               scheduled.logit_rows(),
+                               request.replica});
   }
   return input;
 }
@@ -102,20 +103,36 @@ std::vector<int64_t> StepInput::token_ids() const {
   return ids;
 }
 
-std::vector<int64_t> StepInput::logit_rows() const {
+std::vector<int64_t> StepInput::replica_tokens(int replicas) const {
+  std::vector<int64_t> counts(replicas, 0);
+  for (const SequenceInput& sequence : sequences) {
+    counts.at(sequence.replica) += static_cast<int64_t>(sequence.token_ids.size());
+  }
+  return counts;
+}
+
+std::vector<int64_t> StepInput::replica_logit_rows(int replicas) const {
+  std::vector<int64_t> counts(replicas, 0);
+  for (const SequenceInput& sequence : sequences) counts.at(sequence.replica) += sequence.logit_rows;
+  return counts;
+}
+
+std::vector<int64_t> StepInput::logit_rows(int64_t replica) const {
   std::vector<int64_t> rows;
   int64_t end = 0;
   for (const SequenceInput& sequence : sequences) {
+    if (sequence.replica != replica) continue;
     end += static_cast<int64_t>(sequence.token_ids.size());
     for (int64_t row = end - sequence.logit_rows; row < end; ++row) rows.push_back(row);
   }
   return rows;
 }
 
-AttentionBatch StepInput::attention_batch(int64_t block_size) const {
+AttentionBatch StepInput::attention_batch(int64_t block_size, int64_t replica) const {
   AttentionBatch batch;
   batch.query_starts.push_back(0);
   for (const SequenceInput& sequence : sequences) {
+    if (sequence.replica != replica) continue;
     const int64_t new_tokens = static_cast<int64_t>(sequence.token_ids.size());
     for (int64_t position = sequence.context_length - new_tokens; position < sequence.context_length; ++position) {
       batch.positions.push_back(position);
@@ -137,6 +154,7 @@ std::string serialise(const StepInput& input) {
     put(bytes, sequence.context_length);
     put(bytes, sequence.block_table);
     put(bytes, sequence.logit_rows);
+    put(bytes, sequence.replica);
   }
   return bytes;
 }
@@ -151,6 +169,7 @@ StepInput parse_step_input(std::string_view bytes) {
     sequence.context_length = reader.word();
     sequence.block_table = reader.words();
     sequence.logit_rows = reader.word_up_to(sequence.token_ids.size());
+    sequence.replica = reader.word();
   }
   reader.expect_end();
   return input;

@@ -30,8 +30,12 @@ VocabParallelEmbedding::VocabParallelEmbedding(const GroupCoordinator& group, in
 }
 
 at::Tensor VocabParallelEmbedding::forward(const at::Tensor& token_ids) const {
+  return group_.all_reduce(contribution(token_ids));
+}
+
+at::Tensor VocabParallelEmbedding::contribution(const at::Tensor& token_ids) const {
   check_ids(token_ids, rows_.total);
-  return group_.all_reduce(kernels::embedding(token_ids, weight_->tensor, rows_.range));
+  return kernels::embedding(token_ids, weight_->tensor, rows_.range);
 }
 
 ParallelLMHead::ParallelLMHead(const GroupCoordinator& group, int64_t vocab_size, int64_t hidden_size)

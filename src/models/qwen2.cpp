@@ -26,13 +26,25 @@ HeadPartition attention_heads(const ModelConfig& config, const ParallelState& st
 
 }  // namespace
 
-Qwen2Model::Qwen2Model(const ModelConfig& config, const GroupCoordinator& embedding_group, const ParallelState& state)
-    : rotary_(config.rope, config.head_dim), layers_(config.num_layers) {
+Qwen2Model::Qwen2Model(const ModelConfig& config, const GroupCoordinator& embedding_group, const ParallelState& state,
+                       bool replicas_own_sequences)
+    : cut_over_replicas_(embedding_group.size() > state.lm_head_tp().size()),
+      rotary_(config.rope, config.head_dim),
+      layers_(config.num_layers) {
+  if (replicas_own_sequences) exchange_.emplace(state);
   child<VocabParallelEmbedding>("embed_tokens", embed_tokens_, embedding_group, config.vocab_size, config.hidden_size);
   for (int64_t i = 0; i < config.num_layers; ++i) {
-    child<Qwen2DecoderLayer>(fmt::format("layers.{}", i), layers_[i], config, i, state);
+    child<Qwen2DecoderLayer>(fmt::format("layers.{}", i), layers_[i], config, i, state, replicas_own_sequences);
   }
   child<RMSNorm>("norm", norm_, config.hidden_size, config.rms_norm_eps);
+}
+
+at::Tensor Qwen2Model::embed(const at::Tensor& token_ids, const std::vector<int64_t>& replica_tokens) const {
+  if (!exchange_) return embed_tokens_->forward(token_ids);
+  const Range own = exchange_->own_rows(replica_tokens);
+  // A replica has the whole table unless it is cut over all ranks.
+  if (!cut_over_replicas_) return embed_tokens_->forward(token_ids.narrow(0, own.begin, own.size()));
+  return exchange_->sum_to_own(embed_tokens_->contribution(token_ids), replica_tokens);
 }
 
 at::Tensor Qwen2Model::forward(const at::Tensor& token_ids, const AttentionBatch& batch,
@@ -41,7 +53,7 @@ at::Tensor Qwen2Model::forward(const at::Tensor& token_ids, const AttentionBatch
     throw ArgumentError(fmt::format("{} KV caches for {} layers", caches.size(), layers_.size()));
   }
   const RotaryAngles angles = rotary_.angles(batch, token_ids.device());
-  at::Tensor hidden = embed_tokens_->forward(token_ids);
+  at::Tensor hidden = embed(token_ids, batch.replica_tokens);
   at::Tensor residual = at::zeros_like(hidden);
   if (observer) observer(ResidualPoint::embedding, 0, hidden);
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -56,10 +68,11 @@ at::Tensor Qwen2Model::forward(const at::Tensor& token_ids, const AttentionBatch
 
 Qwen2ForCausalLM::Qwen2ForCausalLM(const ModelConfig& config, const ParallelConfig& parallel,
                                    const ParallelState& state)
-    : CausalLM(config, attention_heads(config, state)) {
+    : CausalLM(config, attention_heads(config, state),
+               parallel.replicas_own_sequences() ? static_cast<int>(parallel.replicas()) : 1) {
   const GroupCoordinator& embedding_group = vocab_group(parallel.embedding_group, state);
   const GroupCoordinator& lm_head_group = vocab_group(parallel.lm_head_group, state);
-  child<Qwen2Model>("model", model_, config, embedding_group, state);
+  child<Qwen2Model>("model", model_, config, embedding_group, state, parallel.replicas_own_sequences());
   if (config.tie_word_embeddings && embedding_group.ranks() == lm_head_group.ranks()) {
     child<ParallelLMHead>("lm_head", lm_head_, model_->embed_tokens());
   } else {

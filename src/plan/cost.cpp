@@ -45,7 +45,7 @@ Work mlp_work(const Plan& plan, const RankPlan& rank, const Step& step) {
 
 Work lm_head_work(const Plan& plan, const RankPlan& rank, const Step& step) {
   const int64_t bytes = rank.lm_head_rows.size() * plan.model.hidden_size * size_of(plan.dtype);
-  return linear_work(plan, bytes, lm_head_input_rows(plan, rank.replica, step));
+  return linear_work(plan, bytes, lm_head_input_rows(step));
 }
 
 using WorkOf = Work (*)(const Plan&, const RankPlan&, const Step&);

@@ -5,8 +5,6 @@
 namespace headway {
 namespace {
 
-constexpr int64_t kTokenIdBytes = 8;
-
 /// Sequences are spread over replicas as evenly as they go.
 int64_t share(int64_t sequences, int64_t replicas, int64_t replica) {
   return (replica + 1) * sequences / replicas - replica * sequences / replicas;
@@ -67,6 +65,16 @@ Sizes sizes_of(const Plan& plan, const RankPlan& rank, const Step& step) {
           rank.lm_head_rows.size() * element};
 }
 
+/// The logits of all rows, on every rank: rank 0 chooses the tokens, which travel in the next step's message.
+void add_logits(Uses& uses, const Plan& plan, const Sizes& sizes) {
+  // A tied LM head works on the embedding's group, which may go by another name than its own.
+  const ParallelConfig& parallel = plan.parallel;
+  const VocabGroup group = plan.shares_vocabulary_table() ? parallel.embedding_group : parallel.lm_head_group;
+  if (group == VocabGroup::none) return;
+  uses.add(Collective::all_gather, group == VocabGroup::tp ? GroupKind::tp : GroupKind::lm_head_tp, "LM head", 1,
+           sizes.rows * sizes.logits_row);
+}
+
 void add_replicated_flow(Uses& uses, const Plan& plan, const Sizes& sizes) {
   const auto add_on = [&](VocabGroup group, Collective kind, std::string_view purpose, int64_t bytes) {
     if (group == VocabGroup::none) return;
@@ -75,35 +83,13 @@ void add_replicated_flow(Uses& uses, const Plan& plan, const Sizes& sizes) {
   add_on(plan.parallel.embedding_group, Collective::all_reduce, "embedding", sizes.all_tokens);
   uses.add(Collective::all_reduce, GroupKind::lm_head_tp, "o_proj", sizes.layers, sizes.all_tokens);
   uses.add(Collective::all_reduce, GroupKind::tp, "down_proj", sizes.layers, sizes.all_tokens);
-  if (sizes.rows > 0) {
-    // A tied LM head works on the embedding's group, which may go by another name than its own.
-    const ParallelConfig& parallel = plan.parallel;
-    add_on(plan.shares_vocabulary_table() ? parallel.embedding_group : parallel.lm_head_group, Collective::all_gather,
-           "LM head", sizes.rows * sizes.logits_row);
-  }
+  if (sizes.rows > 0) add_logits(uses, plan, sizes);
 }
 
 /// A sum over tp of which each replica keeps its own tokens.
 void add_reduction_to_replicas(Uses& uses, std::string_view purpose, int64_t calls, const Sizes& sizes) {
   uses.add(Collective::reduce_scatter, GroupKind::attn_dp, purpose, calls, sizes.all_tokens);
   uses.add(Collective::all_reduce, GroupKind::lm_head_tp, purpose, calls, sizes.local_tokens);
-}
-
-void add_lm_head_of_replicas(Uses& uses, const Plan& plan, const Sizes& sizes) {
-  switch (plan.parallel.lm_head_group) {
-    case VocabGroup::tp:
-      uses.add(Collective::all_gather, GroupKind::attn_dp, "LM head", 1, sizes.local_rows * sizes.row);
-      // Every rank of a replica is sent that replica's rows.
-      uses.add(Collective::all_to_all, GroupKind::tp, "LM head", 1,
-               plan.parallel.attn_tp * sizes.rows * sizes.logits_row);
-      break;
-    case VocabGroup::lm_head_tp:
-      uses.add(Collective::all_gather, GroupKind::lm_head_tp, "LM head", 1, sizes.local_rows * sizes.logits_row);
-      break;
-    case VocabGroup::none:
-      break;
-  }
-  uses.add(Collective::all_gather, GroupKind::attn_dp, "sampled ids", 1, sizes.local_rows * kTokenIdBytes);
 }
 
 void add_flow_of_replicas(Uses& uses, const Plan& plan, const Sizes& sizes) {
@@ -120,7 +106,9 @@ void add_flow_of_replicas(Uses& uses, const Plan& plan, const Sizes& sizes) {
   uses.add(Collective::all_reduce, GroupKind::lm_head_tp, "o_proj", sizes.layers, sizes.local_tokens);
   uses.add(Collective::all_gather, GroupKind::attn_dp, "MLP input", sizes.layers, sizes.local_tokens);
   add_reduction_to_replicas(uses, "down_proj", sizes.layers, sizes);
-  if (sizes.rows > 0) add_lm_head_of_replicas(uses, plan, sizes);
+  if (sizes.rows == 0) return;
+  uses.add(Collective::all_gather, GroupKind::attn_dp, "LM head", 1, sizes.local_rows * sizes.row);
+  add_logits(uses, plan, sizes);
 }
 
 }  // namespace
@@ -129,9 +117,8 @@ int64_t local_sequences(const Plan& plan, int replica, const Step& step) {
   return plan.replicas_own_sequences() ? share(step.sequences, plan.replicas(), replica) : step.sequences;
 }
 
-int64_t lm_head_input_rows(const Plan& plan, int replica, const Step& step) {
-  if (!step.samples) return 0;
-  return plan.parallel.lm_head_group == VocabGroup::tp ? step.sequences : local_sequences(plan, replica, step);
+int64_t lm_head_input_rows(const Step& step) {
+  return step.samples ? step.sequences : 0;
 }
 
 std::vector<CollectiveUse> collectives_of(const Plan& plan, const RankPlan& rank, const Step& step) {

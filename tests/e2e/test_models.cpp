@@ -8,8 +8,9 @@ namespace headway::testing {
 LoadedModel load_test_model(const ModelRequest& request) {
   const auto folder = test_model(request.name);
   const ModelConfig config = ModelConfig::from_pretrained(folder);
-  const ParallelConfig parallel = resolve_parallel_config(config, world_size(), world_size(), request.attn_tp,
-                                                          request.embedding_group, request.lm_head_group);
+  const ParallelConfig parallel =
+      resolve_parallel_config(config, world_size(), world_size(), request.attn_tp, request.embedding_group,
+                              request.lm_head_group, request.attn_replicas);
   LoadOptions options;
   options.dtype = request.dtype;
   options.device = device();

@@ -14,6 +14,7 @@ struct ModelRequest {
   std::optional<DType> dtype = std::nullopt;
   VocabGroup embedding_group = VocabGroup::tp;
   VocabGroup lm_head_group = VocabGroup::tp;
+  AttnReplicas attn_replicas = AttnReplicas::replicate;
 };
 LoadedModel load_test_model(const ModelRequest& request);
 

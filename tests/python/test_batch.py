@@ -127,6 +127,19 @@ def test_what_is_not_served_is_named_in_its_line(answered, name, status, named):
     assert named in result["error"]["message"] == result["response"]["body"]["error"]["message"]
 
 
+def test_replicas_that_own_sequences_change_no_text(tmp_path):
+    lines = [request(f"r{i}", {"prompt": f"Number {i} is", "max_tokens": 20 + i % 7, "temperature": 0.8 * (i % 2),
+                               "seed": i}) for i in range(20)]
+    source = write_lines(tmp_path / "in.jsonl", lines)
+    texts = []
+    for replicas in ("replicate", "dp"):
+        results = tmp_path / f"{replicas}.jsonl"
+        done = run(source, results, "--tp", "2", "--attn-tp", "1", "--attn-replicas", replicas)
+        assert done.returncode == 0, done.stderr
+        texts.append({name: choices(result)[0]["text"] for name, result in read_results(results).items()})
+    assert len(texts[0]) == 20 and texts[0] == texts[1]
+
+
 def test_resumes_without_repeating_or_losing_a_line(tmp_path):
     lines = [request(f"r{i}", {"prompt": f"{i} times {i} is", "max_tokens": 40, "ignore_eos": True, "seed": i})
              for i in range(60)]

@@ -35,7 +35,6 @@ def refusal(done: subprocess.CompletedProcess, code: int) -> str:
     (("--tp", "29", "--attn-tp", "29"), ("28", "29", "lm_head_tp")),  # Fault case A01.
     (("--tp", "4", "--attn-tp", "3"), ("3", "4", "1, 2, 4")),
     (("--tp", "0"), ("--tp is 0",)),
-    (("--attn-replicas", "dp"), ("dp", "replicate")),
     (("--attn-replicas", "cp"), ("cp", "replicate")),
     (("--embedding-group", "world"), ("world", "lm_head_tp")),
     (("--dtype", "int8"), ("int8", "bf16")),
@@ -155,8 +154,9 @@ def test_ranks_do_not_change_the_tokens(model, sampling):
     options = (*PROMPT, "--max-tokens", "40", "--ignore-eos", *sampling)
     alone = generate(model, *options)["token_ids"]
     assert len(set(alone)) > 5
-    for tp, attn_tp in ((2, 2), (3, 3), (2, 1)):
-        assert generate(model, *options, "--tp", str(tp), "--attn-tp", str(attn_tp))["token_ids"] == alone
+    for tp, attn_tp, replicas in ((2, 2, "replicate"), (3, 3, "replicate"), (2, 1, "replicate"), (2, 1, "dp")):
+        layout = ("--tp", str(tp), "--attn-tp", str(attn_tp), "--attn-replicas", replicas)
+        assert generate(model, *options, *layout)["token_ids"] == alone
 
 
 def test_seeds_and_their_absence(model):

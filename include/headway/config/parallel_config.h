@@ -11,7 +11,8 @@ namespace headway {
 /// Which group the vocabulary is sharded over; `none` keeps the whole table on every rank.
 enum class VocabGroup { tp, lm_head_tp, none };
 
-/// What the T/A attention replicas of a TP group do. Only `replicate` (all compute the same tokens) is served so far.
+/// What the T/A attention replicas of a TP group do: compute the same tokens, own different sequences, or own different
+/// parts of every sequence's KV cache. `cp` is not served so far.
 enum class AttnReplicas { replicate, dp, cp };
 
 std::string_view name_of(VocabGroup group);
@@ -28,6 +29,9 @@ struct ParallelConfig {
   VocabGroup embedding_group = VocabGroup::tp;
   VocabGroup lm_head_group = VocabGroup::tp;
   AttnReplicas attn_replicas = AttnReplicas::replicate;
+
+  int64_t replicas() const { return tp / attn_tp; }
+  bool replicas_own_sequences() const { return attn_replicas == AttnReplicas::dp && replicas() > 1; }
 };
 
 /// The attention group sizes that are legal for `total_q_heads` at `tp`: divisors of tp up to total_q_heads, ascending.

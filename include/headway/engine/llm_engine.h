@@ -83,8 +83,8 @@ class LLMEngine {
   void follow();
 
   int64_t max_model_len() const;
-  int64_t kv_blocks() const;
-  int64_t free_kv_blocks() const;
+  int64_t kv_blocks() const;       ///< of each rank; one sequence can use them all
+  int64_t free_kv_blocks() const;  ///< summed over the attention replicas that own sequences
   int64_t block_size() const;
   EngineStats stats() const;
 

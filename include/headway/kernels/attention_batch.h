@@ -16,6 +16,9 @@ struct AttentionBatch {
   std::vector<int64_t> query_starts;               ///< [sequences + 1]
   std::vector<int64_t> context_lengths;            ///< [sequences] tokens in all, the new ones included
   std::vector<std::vector<int32_t>> block_tables;  ///< [sequences] KV blocks in order
+  /// [replicas] tokens of each attention replica, where they own different sequences; this batch is one replica's then.
+  /// Empty where all replicas compute the same.
+  std::vector<int64_t> replica_tokens;
 
   int64_t num_tokens() const { return static_cast<int64_t>(positions.size()); }
   int64_t num_sequences() const { return static_cast<int64_t>(context_lengths.size()); }

@@ -19,6 +19,9 @@ class VocabParallelEmbedding : public Module {
   /// the vocabulary (checked on the CPU only).
   at::Tensor forward(const at::Tensor& token_ids) const;
 
+  /// What this rank adds to that: [tokens, hidden], zeroes for tokens of other ranks.
+  at::Tensor contribution(const at::Tensor& token_ids) const;
+
   const GroupCoordinator& group() const { return group_; }
   Range local_rows() const { return rows_.range; }
   const std::shared_ptr<Parameter>& weight() const { return weight_; }

@@ -37,7 +37,9 @@ using ResidualObserver = std::function<void(ResidualPoint point, int64_t layer, 
 class CausalLM : public Module {
  public:
   /// token_ids [tokens] int64 -> hidden states after the final norm, [tokens, hidden]. Reads and extends
-  /// `caches`, one per layer.
+  /// `caches`, one per layer. Where attention replicas own sequences (`replicas()` > 1), token_ids are those of all
+  /// replicas in their order, the same on every rank, while `batch` is that of this rank's replica, and so is the
+  /// result.
   virtual at::Tensor forward(const at::Tensor& token_ids, const AttentionBatch& batch,
                              std::vector<KVCacheView>& caches) = 0;
 
@@ -47,6 +49,9 @@ class CausalLM : public Module {
   virtual CheckpointNames checkpoint_names() const = 0;
 
   const ModelConfig& config() const { return config_; }
+  /// Attention replicas that own sequences of their own; 1 where there is one or all compute the same.
+  int replicas() const { return replicas_; }
+
   const HeadPartition& heads() const { return heads_; }  ///< what the KV cache is sized from
 
   /// Lets `observer` see the residual stream of every forward from now on; an empty one ends it. Each view costs one
@@ -61,7 +66,8 @@ class CausalLM : public Module {
   c10::Device device() const { return any_weight().device(); }
 
  protected:
-  CausalLM(ModelConfig config, HeadPartition heads) : config_(std::move(config)), heads_(heads) {}
+  CausalLM(ModelConfig config, HeadPartition heads, int replicas = 1)
+      : config_(std::move(config)), heads_(heads), replicas_(replicas) {}
 
   const ResidualObserver& residual_observer() const { return residual_observer_; }
 
@@ -70,6 +76,7 @@ class CausalLM : public Module {
 
   ModelConfig config_;
   HeadPartition heads_;
+  int replicas_;
   ResidualObserver residual_observer_;
 };
 

@@ -3,17 +3,20 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "headway/layers/attn_linear.h"
 #include "headway/layers/linear.h"
+#include "headway/layers/replica_exchange.h"
 #include "headway/layers/rms_norm.h"
 #include "headway/layers/rotary_embedding.h"
 #include "headway/layers/vocab_parallel_embedding.h"
 #include "headway/models/causal_lm.h"
 
 // Qwen2 and Qwen2.5 (https://arxiv.org/abs/2407.10671): pre-norm blocks of grouped-query attention with biases on q, k
-// and v, and of a SiLU-gated MLP. Attention is sharded over `lm_head_tp`, the MLP over `tp`.
+// and v, and of a SiLU-gated MLP. Attention is sharded over `lm_head_tp`, the MLP over `tp`. Where attention replicas
+// own sequences, the residual stream of a rank has its replica's tokens only; all ranks' tokens meet in the MLP.
 namespace headway {
 
 /// One attention block. The input and output are [tokens, hidden], the same on every rank of the attention group.
@@ -40,17 +43,22 @@ class Qwen2Attention : public Module {
 /// down(silu(gate(x)) * up(x)); the intermediate columns may be uneven or empty on a rank.
 class Qwen2MLP : public Module {
  public:
-  Qwen2MLP(const ModelConfig& config, const ParallelState& state);
-  at::Tensor forward(const at::Tensor& hidden) const;
+  Qwen2MLP(const ModelConfig& config, const ParallelState& state, bool replicas_own_sequences);
+
+  /// `replica_tokens` as in AttentionBatch.
+  at::Tensor forward(const at::Tensor& hidden, const std::vector<int64_t>& replica_tokens) const;
 
  private:
+  at::Tensor project(const at::Tensor& hidden) const;
+
+  std::optional<ReplicaExchange> exchange_;  ///< where replicas own sequences
   std::shared_ptr<Linear> gate_up_proj_;
   std::shared_ptr<Linear> down_proj_;
 };
 
 class Qwen2DecoderLayer : public Module {
  public:
-  Qwen2DecoderLayer(const ModelConfig& config, int64_t layer, const ParallelState& state);
+  Qwen2DecoderLayer(const ModelConfig& config, int64_t layer, const ParallelState& state, bool replicas_own_sequences);
 
   /// Returns the MLP's output; the block's sum is residual + output, added by the next norm.
   at::Tensor forward(const at::Tensor& hidden, at::Tensor& residual, const RotaryAngles& angles,
@@ -66,7 +74,8 @@ class Qwen2DecoderLayer : public Module {
 /// Embedding, blocks and final norm.
 class Qwen2Model : public Module {
  public:
-  Qwen2Model(const ModelConfig& config, const GroupCoordinator& embedding_group, const ParallelState& state);
+  Qwen2Model(const ModelConfig& config, const GroupCoordinator& embedding_group, const ParallelState& state,
+             bool replicas_own_sequences);
 
   at::Tensor forward(const at::Tensor& token_ids, const AttentionBatch& batch, std::vector<KVCacheView>& caches,
                      const ResidualObserver& observer = {});
@@ -74,6 +83,10 @@ class Qwen2Model : public Module {
   const VocabParallelEmbedding& embed_tokens() const { return *embed_tokens_; }
 
  private:
+  at::Tensor embed(const at::Tensor& token_ids, const std::vector<int64_t>& replica_tokens) const;
+
+  std::optional<ReplicaExchange> exchange_;  ///< where replicas own sequences
+  bool cut_over_replicas_;                   ///< whether no replica has the whole embedding table
   RotaryEmbedding rotary_;
   std::shared_ptr<VocabParallelEmbedding> embed_tokens_;
   std::vector<std::shared_ptr<Qwen2DecoderLayer>> layers_;

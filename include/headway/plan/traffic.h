@@ -34,7 +34,7 @@ struct CollectiveUse {
 int64_t local_sequences(const Plan& plan, int replica, const Step& step);
 
 /// Rows of logits for which a rank multiplies its part of the LM head.
-int64_t lm_head_input_rows(const Plan& plan, int replica, const Step& step);
+int64_t lm_head_input_rows(const Step& step);
 
 /// What `rank` sends during `step`, in the order of the forward pass. Groups of one are left out. Every rank's list
 /// has the same entries; the bytes may differ. The flow is, with h = hidden size and n = tokens:
@@ -43,9 +43,8 @@ int64_t lm_head_input_rows(const Plan& plan, int replica, const Step& step);
 ///              down_proj  all_reduce [n, h] on tp, per layer
 ///              LM head    all_gather [rows, own vocabulary rows] on its group
 ///   dp         n_r = tokens of the replica; the MLP's input is gathered over attn_dp, its output reduce-scattered
-///              over attn_dp and all-reduced over lm_head_tp; an embedding on tp is reduced alike; an LM head on tp
-///              gathers its rows over attn_dp and returns each replica's with an all_to_all on tp; the sampled ids are
-///              gathered over attn_dp.
+///              over attn_dp and all-reduced over lm_head_tp; an embedding on tp is reduced alike; the LM head's
+///              rows are gathered over attn_dp, and the logits as in replicate.
 std::vector<CollectiveUse> collectives_of(const Plan& plan, const RankPlan& rank, const Step& step);
 
 }  // namespace headway

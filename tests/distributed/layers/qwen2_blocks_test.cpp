@@ -83,9 +83,9 @@ class Qwen2Blocks : public ::testing::TestWithParam<Case> {
   }
 
   static at::Tensor mlp_output(const ParallelState& state) {
-    Qwen2MLP mlp(config(), state);
+    Qwen2MLP mlp(config(), state, false);
     testing::fill_from_full_tensors(mlp);
-    return mlp.forward(testing::random_matrix(5, 24, 4));
+    return mlp.forward(testing::random_matrix(5, 24, 4), {});
   }
 
   static at::Tensor logits(const ParallelState& state, VocabGroup embedding, VocabGroup lm_head, bool tied) {

@@ -67,12 +67,15 @@ TEST(ParallelConfig, SizesThatDoNotDivideAreRefused) {
   EXPECT_THAT(refusal(28, 0, std::nullopt, std::nullopt), HasAll("world of 0"));
 }
 
-TEST(ParallelConfig, OnlyReplicateIsServed) {
-  for (AttnReplicas mode : {AttnReplicas::dp, AttnReplicas::cp}) {
-    EXPECT_THAT(test::error_of<ConfigError>(
-                    [&] { resolve_parallel_config(model_with(4), 4, 4, 2, VocabGroup::tp, VocabGroup::tp, mode); }),
-                HasAll("\"" + std::string(name_of(mode)) + "\" are not served"));
-  }
+TEST(ParallelConfig, ReplicasComputeTheSameOrOwnSequences) {
+  const auto resolved = [](int64_t attn_tp, AttnReplicas mode) {
+    return resolve_parallel_config(model_with(4), 4, 4, attn_tp, VocabGroup::tp, VocabGroup::tp, mode);
+  };
+  EXPECT_EQ(resolved(2, AttnReplicas::dp).replicas(), 2);
+  EXPECT_TRUE(resolved(2, AttnReplicas::dp).replicas_own_sequences());
+  EXPECT_FALSE(resolved(4, AttnReplicas::dp).replicas_own_sequences());  // there is but one
+  EXPECT_FALSE(resolved(2, AttnReplicas::replicate).replicas_own_sequences());
+  EXPECT_THAT(test::error_of<ConfigError>([&] { resolved(2, AttnReplicas::cp); }), HasAll("\"cp\" are not served"));
 }
 
 TEST(ParallelConfig, NamesGoBothWays) {

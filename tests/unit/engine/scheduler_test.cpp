@@ -78,7 +78,7 @@ std::map<RequestId, int64_t> tokens_of(const ScheduledBatch& batch) {
 using Shares = std::map<RequestId, int64_t>;
 
 TEST(Scheduler, CutsALongPromptIntoChunksBesideDecodes) {
-  Scheduler scheduler({512, 8, 20, {}}, BlockManager(64, kBlockSize));
+  Scheduler scheduler({512, 8, 20, {}}, {64, kBlockSize});
   const RequestId first = scheduler.add(prompt_of(5), max_tokens(10), 0);
   auto batch = scheduler.schedule();
   EXPECT_EQ(tokens_of(batch), (Shares{{first, 5}}));
@@ -94,7 +94,7 @@ TEST(Scheduler, CutsALongPromptIntoChunksBesideDecodes) {
 }
 
 TEST(Scheduler, AdmitsInOrderOfArrivalUpToMaxNumSeqs) {
-  Scheduler scheduler({512, 2, 100, {}}, BlockManager(64, kBlockSize));
+  Scheduler scheduler({512, 2, 100, {}}, {64, kBlockSize});
   const RequestId a = scheduler.add(prompt_of(3), max_tokens(1), 0);
   const RequestId b = scheduler.add(prompt_of(4), max_tokens(5), 0);
   const RequestId c = scheduler.add(prompt_of(5), max_tokens(5), 0);
@@ -106,7 +106,7 @@ TEST(Scheduler, AdmitsInOrderOfArrivalUpToMaxNumSeqs) {
 }
 
 TEST(Scheduler, ALaterRequestDoesNotOvertakeOneThatWaitsForBlocks) {
-  Scheduler scheduler({512, 8, 200, {}}, BlockManager(4, kBlockSize));
+  Scheduler scheduler({512, 8, 200, {}}, {4, kBlockSize});
   const RequestId a = scheduler.add(prompt_of(40), max_tokens(4), 0);
   scheduler.add(prompt_of(30), max_tokens(4), 0);  // needs two blocks, one is free
   scheduler.add(prompt_of(3), max_tokens(4), 0);
@@ -115,7 +115,7 @@ TEST(Scheduler, ALaterRequestDoesNotOvertakeOneThatWaitsForBlocks) {
 }
 
 TEST(Scheduler, PreemptionChangesNoResult) {
-  Scheduler scheduler({512, 8, 24, {}}, BlockManager(9, kBlockSize));
+  Scheduler scheduler({512, 8, 24, {}}, {9, kBlockSize});
   std::map<RequestId, std::vector<int32_t>> prompts;
   for (int64_t tokens : {20, 31, 7, 40, 1}) {
     const auto prompt = prompt_of(tokens, static_cast<int32_t>(1000 * tokens));
@@ -127,14 +127,14 @@ TEST(Scheduler, PreemptionChangesNoResult) {
     EXPECT_EQ(finished.texts.at(id), text_alone(prompt, 45)) << id;
     EXPECT_EQ(finished.reasons.at(id), FinishReason::length);
   }
-  EXPECT_EQ(scheduler.blocks().free_blocks(), 9);
+  EXPECT_EQ(scheduler.free_blocks(), 9);
 }
 
 TEST(Scheduler, BudgetAndNeighboursChangeNoResult) {
   const auto prompt = prompt_of(37);
   for (int64_t budget : {4, 5, 16, 1000}) {
     for (int neighbours : {0, 1, 11}) {
-      Scheduler scheduler({512, 4, budget, {}}, BlockManager(32, kBlockSize));
+      Scheduler scheduler({512, 4, budget, {}}, {32, kBlockSize});
       for (int i = 0; i < neighbours; ++i) scheduler.add(prompt_of(3 + i, 7 * i), max_tokens(20 + i), 0);
       const RequestId id = scheduler.add(prompt, max_tokens(33), 0);
       EXPECT_EQ(run_to_end(scheduler).texts.at(id), text_alone(prompt, 33)) << budget << " " << neighbours;
@@ -144,7 +144,7 @@ TEST(Scheduler, BudgetAndNeighboursChangeNoResult) {
 
 // Fault case E14: pool 8 x 16. A never fits, B fits but cannot grow to its end, C is short.
 TEST(Scheduler, ARequestThatOutgrowsThePoolEndsWithoutBlockingOthers) {
-  Scheduler scheduler({256, 8, 256, {}}, BlockManager(8, kBlockSize));
+  Scheduler scheduler({256, 8, 256, {}}, {8, kBlockSize});
   try {
     scheduler.add(prompt_of(150), max_tokens(10), 0);
     FAIL();
@@ -164,7 +164,7 @@ TEST(Scheduler, ARequestThatOutgrowsThePoolEndsWithoutBlockingOthers) {
 
 // Fault cases E12 and E13: the numbers as they are, none of them negative.
 TEST(Scheduler, RefusesWhatExceedsMaxModelLenWithTheNumbers) {
-  Scheduler scheduler({512, 8, 256, {}}, BlockManager(64, kBlockSize));
+  Scheduler scheduler({512, 8, 256, {}}, {64, kBlockSize});
   const auto message_of = [&](int64_t prompt, int64_t count) -> std::string {
     try {
       scheduler.add(prompt_of(prompt), max_tokens(count), 0);
@@ -183,24 +183,24 @@ TEST(Scheduler, RefusesWhatExceedsMaxModelLenWithTheNumbers) {
 }
 
 TEST(Scheduler, CancelFreesBlocksForTheNextStep) {
-  Scheduler scheduler({512, 8, 256, {}}, BlockManager(4, kBlockSize));
+  Scheduler scheduler({512, 8, 256, {}}, {4, kBlockSize});
   const RequestId a = scheduler.add(prompt_of(60), max_tokens(4), 0);
   const RequestId b = scheduler.add(prompt_of(50, 900), max_tokens(4), 0);
   auto batch = scheduler.schedule();
   scheduler.update(batch, run(batch));
-  EXPECT_EQ(scheduler.blocks().free_blocks(), 0);
+  EXPECT_EQ(scheduler.free_blocks(), 0);
   EXPECT_TRUE(scheduler.cancel(a));
   EXPECT_FALSE(scheduler.cancel(a));
   EXPECT_EQ(tokens_of(scheduler.schedule()), (Shares{{b, 50}}));
   EXPECT_TRUE(scheduler.cancel(b));
   EXPECT_FALSE(scheduler.has_unfinished());
-  EXPECT_EQ(scheduler.blocks().free_blocks(), 4);
+  EXPECT_EQ(scheduler.free_blocks(), 4);
   EXPECT_TRUE(scheduler.schedule().empty());
 }
 
 // Fault case F02: any id of the list ends a request, and it is part of the output.
 TEST(Scheduler, AnyEosIdStops) {
-  Scheduler scheduler({64, 4, 16, {151645, 151643}}, BlockManager(8, kBlockSize));
+  Scheduler scheduler({64, 4, 16, {151645, 151643}}, {8, kBlockSize});
   const RequestId id = scheduler.add(prompt_of(2), max_tokens(40), 0);
   std::vector<int32_t> text;
   std::optional<FinishReason> reason;
@@ -218,7 +218,7 @@ TEST(Scheduler, AnyEosIdStops) {
 
 // Fault case E35.
 TEST(Scheduler, IgnoreEosRunsToTheLimit) {
-  Scheduler scheduler({64, 4, 16, {7, 9}}, BlockManager(8, kBlockSize));
+  Scheduler scheduler({64, 4, 16, {7, 9}}, {8, kBlockSize});
   SamplingParams params = max_tokens(50);
   params.ignore_eos = true;
   scheduler.add(prompt_of(2), params, 0);
@@ -233,7 +233,7 @@ TEST(Scheduler, IgnoreEosRunsToTheLimit) {
 
 // Fault case D02: a request whose logits are no numbers ends with that error; its neighbour goes on.
 TEST(Scheduler, ASamplingErrorEndsOnlyItsRequest) {
-  Scheduler scheduler({64, 4, 16, {}}, BlockManager(8, kBlockSize));
+  Scheduler scheduler({64, 4, 16, {}}, {8, kBlockSize});
   const RequestId bad = scheduler.add(prompt_of(2), max_tokens(5), 0);
   const RequestId good = scheduler.add(prompt_of(3), max_tokens(5), 0);
   const auto outputs = scheduler.update(scheduler.schedule(), {{0, "non-finite logits"}, {8, ""}});
@@ -247,10 +247,78 @@ TEST(Scheduler, ASamplingErrorEndsOnlyItsRequest) {
   EXPECT_EQ(scheduler.num_running(), 1);
 }
 
+/// Sequences of each replica in a batch, which must be in the order of the replicas.
+std::vector<int64_t> sequences_of_replicas(const ScheduledBatch& batch, int64_t replicas) {
+  std::vector<int64_t> counts(replicas, 0);
+  int64_t last = 0;
+  for (const ScheduledSequence& sequence : batch.sequences) {
+    EXPECT_GE(sequence.request->replica, last);
+    last = sequence.request->replica;
+    ++counts.at(last);
+  }
+  return counts;
+}
+
+TEST(ReplicasThatOwnSequences, ShareTheRequestsEvenly) {
+  Scheduler scheduler({512, 8, 200, {}}, {8, kBlockSize, 3});
+  for (int i = 0; i < 7; ++i) scheduler.add(prompt_of(5 + i, 100 * i), max_tokens(4), 0);
+  EXPECT_EQ(sequences_of_replicas(scheduler.schedule(), 3), (std::vector<int64_t>{3, 2, 2}));
+  EXPECT_EQ(scheduler.free_blocks(), 3 * 8 - 7);
+}
+
+TEST(ReplicasThatOwnSequences, TakeARequestWhereItsBlocksAre) {
+  Scheduler scheduler({512, 8, 500, {}}, {4, kBlockSize, 2});
+  const RequestId a = scheduler.add(prompt_of(60), max_tokens(4), 0);       // fills a replica
+  const RequestId b = scheduler.add(prompt_of(20, 900), max_tokens(4), 0);  // takes half of the other
+  const RequestId c = scheduler.add(prompt_of(30, 500), max_tokens(4), 0);  // fits beside b alone
+  const RequestId d = scheduler.add(prompt_of(17, 700), max_tokens(4), 0);
+  const auto batch = scheduler.schedule();
+  EXPECT_EQ(tokens_of(batch), (Shares{{a, 60}, {b, 20}, {c, 30}}));
+  EXPECT_EQ(sequences_of_replicas(batch, 2), (std::vector<int64_t>{1, 2}));
+  scheduler.update(batch, run(batch));
+  EXPECT_EQ(scheduler.free_blocks(), 0);
+  EXPECT_TRUE(scheduler.cancel(a));
+  EXPECT_EQ(tokens_of(scheduler.schedule()).at(d), 17);
+}
+
+// A replica holds its own sequences only: the same set needs half as many blocks on each of two.
+TEST(ReplicasThatOwnSequences, NeedTheirShareOfTheKvBlocks) {
+  const auto preemptions = [](const KVBlocks& blocks) {
+    Scheduler scheduler({512, 8, 200, {}, {}, false}, blocks);
+    for (int i = 0; i < 8; ++i) scheduler.add(prompt_of(20, 100 * i), max_tokens(12), 0);  // two blocks each
+    const Finished finished = run_to_end(scheduler);
+    EXPECT_EQ(finished.texts.size(), 8u);
+    return scheduler.num_preemptions();
+  };
+  const auto all_run_at_once = [](const KVBlocks& blocks) {
+    Scheduler scheduler({512, 8, 200, {}, {}, false}, blocks);
+    for (int i = 0; i < 8; ++i) scheduler.add(prompt_of(20, 100 * i), max_tokens(12), 0);
+    return scheduler.schedule().sequences.size() == 8;
+  };
+  EXPECT_TRUE(all_run_at_once({16, kBlockSize, 1}));
+  EXPECT_FALSE(all_run_at_once({15, kBlockSize, 1}));
+  EXPECT_TRUE(all_run_at_once({8, kBlockSize, 2}));
+  EXPECT_FALSE(all_run_at_once({7, kBlockSize, 2}));
+  EXPECT_EQ(preemptions({8, kBlockSize, 2}), 0);
+}
+
+TEST(ReplicasThatOwnSequences, PreemptTheirOwn) {
+  Scheduler scheduler({512, 8, 500, {}}, {5, kBlockSize, 2});
+  std::map<RequestId, std::vector<int32_t>> prompts;
+  for (int64_t tokens : {20, 31, 7, 40, 1, 25}) {
+    const auto prompt = prompt_of(tokens, static_cast<int32_t>(1000 * tokens));
+    prompts[scheduler.add(prompt, max_tokens(38), 0)] = prompt;
+  }
+  const Finished finished = run_to_end(scheduler);
+  EXPECT_GE(scheduler.num_preemptions(), 2);
+  for (const auto& [id, prompt] : prompts) EXPECT_EQ(finished.texts.at(id), text_alone(prompt, 38)) << id;
+  EXPECT_EQ(scheduler.free_blocks(), 10);
+}
+
 TEST(Scheduler, LimitsThatContradictAreRefused) {
-  EXPECT_THROW(Scheduler({512, 8, 7, {}}, BlockManager(8, 16)), ArgumentError);
-  EXPECT_THROW(Scheduler({1, 8, 8, {}}, BlockManager(8, 16)), ArgumentError);
-  EXPECT_THROW(Scheduler({512, 0, 8, {}}, BlockManager(8, 16)), ArgumentError);
+  EXPECT_THROW(Scheduler({512, 8, 7, {}}, {8, 16}), ArgumentError);
+  EXPECT_THROW(Scheduler({1, 8, 8, {}}, {8, 16}), ArgumentError);
+  EXPECT_THROW(Scheduler({512, 0, 8, {}}, {8, 16}), ArgumentError);
 }
 
 }  // namespace

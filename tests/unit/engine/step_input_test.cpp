@@ -55,5 +55,22 @@ TEST(StepInput, OfABatchTakesPendingTokensAndTheBlocksOfTheirContext) {
   EXPECT_EQ(rest.sequences, (std::vector<SequenceInput>{{{33, 34, 35, 36, 37}, 7, {5, 3, 8, 1}, 1}}));
 }
 
+TEST(StepInput, TellsReplicasApart) {
+  StepInput input = two_sequences();
+  input.sequences.push_back({{31, 32}, 2, {6}, 2, 2});
+  input.sequences[1].replica = 2;
+  EXPECT_EQ(parse_step_input(serialise(input)), input);
+  EXPECT_EQ(input.token_ids(), (std::vector<int64_t>{11, 12, 13, 21, 31, 32}));
+  EXPECT_EQ(input.replica_tokens(3), (std::vector<int64_t>{3, 0, 3}));
+  EXPECT_EQ(input.replica_logit_rows(3), (std::vector<int64_t>{0, 0, 3}));
+  EXPECT_TRUE(input.logit_rows(0).empty());
+  EXPECT_EQ(input.logit_rows(2), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(input.attention_batch(4, 1).num_tokens(), 0);
+  const AttentionBatch batch = input.attention_batch(4, 2);
+  EXPECT_EQ(batch.positions, (std::vector<int64_t>{4, 0, 1}));
+  EXPECT_EQ(batch.query_starts, (std::vector<int64_t>{0, 1, 3}));
+  EXPECT_EQ(batch.block_tables, (std::vector<std::vector<int32_t>>{{4, 9}, {6}}));
+}
+
 }  // namespace
 }  // namespace headway

@@ -96,19 +96,17 @@ TEST(Traffic, ReplicasWithTheirOwnSequencesGatherAndScatterAroundTheMlp) {
             {Collective::reduce_scatter, GroupKind::attn_dp, 2, "down_proj", 3, 3 * 3 * kRow},
             {Collective::all_reduce, GroupKind::lm_head_tp, 2, "down_proj", 3, 3 * local * kRow},
             {Collective::all_gather, GroupKind::attn_dp, 2, "LM head", 1, local * kRow},
-            {Collective::all_to_all, GroupKind::tp, 4, "LM head", 1, 2 * 3 * own_rows * 2},
-            {Collective::all_gather, GroupKind::attn_dp, 2, "sampled ids", 1, local * 8}};
+            {Collective::all_gather, GroupKind::tp, 4, "LM head", 1, 3 * own_rows * 2}};
   };
   expect_uses(collectives_of(plan, plan.ranks[0], step), expected(1, 64));
   expect_uses(collectives_of(plan, plan.ranks[3], step), expected(2, 65));
 }
 
-TEST(Traffic, ReplicasWithTheirOwnSequencesAndVocabulariesNeedOnlyTheirGroup) {
+TEST(Traffic, ReplicasWithVocabulariesOfTheirOwnGatherTheRowsForTheLMHeadAlone) {
   const Plan plan = plan_of(small_model(), layout_of(4, 2, VocabGroup::lm_head_tp, VocabGroup::none, AttnReplicas::dp));
   std::vector<std::string_view> purposes;
   for (const CollectiveUse& use : collectives_of(plan, plan.ranks[2], {2, 1, 9})) purposes.push_back(use.purpose);
-  EXPECT_THAT(purposes,
-              testing::ElementsAre("embedding", "o_proj", "MLP input", "down_proj", "down_proj", "sampled ids"));
+  EXPECT_THAT(purposes, testing::ElementsAre("embedding", "o_proj", "MLP input", "down_proj", "down_proj", "LM head"));
 }
 
 TEST(Traffic, SharesOfSequencesAddUp) {
