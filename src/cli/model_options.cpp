@@ -64,7 +64,8 @@ void add_model_options(CLI::App& app, ModelOptions& options) {
   add_execution_options(app, options);
   app.add_option("--tp", options.tp, "Ranks of the tensor-parallel group; default: those of the launcher, else 1");
   app.add_option("--attn-tp", options.attn_tp, "Ranks of the attention group; default: the largest legal size");
-  app.add_option("--attn-replicas", options.attn_replicas, "What the tp / attn-tp copies of attention do: replicate, or dp, which own sequences")
+  app.add_option("--attn-replicas", options.attn_replicas,
+                 "What the tp / attn-tp copies of attention do: replicate, or dp, which own sequences")
       ->capture_default_str();
   app.add_option("--max-model-len", options.max_model_len, "Tokens of a sequence; default: what the model allows");
   app.add_option("--kv-blocks", options.kv_blocks, "Blocks of the KV cache; default: as many as the work needs");
