@@ -26,20 +26,23 @@ bool is_lm_head(const NamedParameter& named) {
   return named.full_name.ends_with("lm_head.weight");
 }
 
-/// The LM head's weight, which is the embedding's where the two are tied.
-at::Tensor lm_head_weight(const CausalLM& model) {
-  at::Tensor table;
-  for (const NamedParameter& named : model.named_parameters()) {
-    if (is_lm_head(named)) return named.parameter->tensor;
-    if (is_table(named)) table = named.parameter->tensor;
-  }
-  return table;
+kernels::LinearReach::Use use_of(const Parameter& weight, int64_t tokens) {
+  const bool int8 = weight.scales.defined();
+  return {weight.tensor, weight.scales, tokens, int8 ? weight.int8_computes_in : weight.tensor.scalar_type()};
+}
+
+/// The LM head, whose weight is the embedding's where the two are tied.
+kernels::LinearReach::Use lm_head_use(const CausalLM& model, int64_t tokens) {
+  const auto parameters = model.named_parameters();
+  auto found = std::find_if(parameters.begin(), parameters.end(), is_lm_head);
+  if (found == parameters.end()) found = std::find_if(parameters.begin(), parameters.end(), is_table);
+  return use_of(*found->parameter, tokens);
 }
 
 std::vector<kernels::LinearReach::Use> layer_uses(const CausalLM& model, int64_t tokens) {
   std::vector<kernels::LinearReach::Use> uses;
   for (const NamedParameter& named : model.named_parameters()) {
-    if (is_linear(named)) uses.push_back({named.parameter->tensor, tokens});
+    if (is_linear(named)) uses.push_back(use_of(*named.parameter, tokens));
   }
   return uses;
 }
@@ -59,7 +62,7 @@ RankBytes rank_bytes(const CausalLM& model) {
   RankBytes bytes;
   for (const NamedParameter& named : parameters) {
     if (own_head && is_table(named)) continue;  // a step reads no more than a row of it for each sequence
-    bytes.weights += static_cast<int64_t>(named.parameter->tensor.nbytes());
+    bytes.weights += named.parameter->nbytes();
   }
   bytes.kv_per_token = kv_block_bytes(model, 1);
   return bytes;
@@ -70,7 +73,7 @@ BenchMachine::BenchMachine(const CausalLM& model, const ParallelState& state, co
     : state_(state),
       reading_(kReadBytes / state.world().size()),
       layers_(layer_uses(model, std::min(step_tokens, work.sequences * work.prompt_tokens))),
-      lm_head_({{lm_head_weight(model), work.sequences}}) {
+      lm_head_({lm_head_use(model, work.sequences)}) {
   const auto tokens = static_cast<double>(work.sequences * work.prompt_tokens);
   const double tokens_of_pass = std::min(static_cast<double>(step_tokens), tokens);
   passes_ = tokens / tokens_of_pass;

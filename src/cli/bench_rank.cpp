@@ -38,6 +38,7 @@ class Bench {
                                        : load_with_progress(plan, state)) {
     report_.architecture = plan.config.architecture;
     report_.dtype = dtype_name(model().dtype());
+    report_.quantize = options.model.quantize;
     report_.parallel = plan.parallel;
     report_.work = options.work;
     report_.load_s = loaded_.load_seconds;
@@ -58,6 +59,7 @@ class Bench {
     LoadOptions load;
     load.dtype = plan.dtype;
     load.device = state_.device();
+    load.quantization = plan.quantization;
     return load;
   }
 

@@ -116,28 +116,24 @@ std::string range_text(const Spread& spread) {
 
 std::string heading(const BenchReport& report) {
   return fmt::format(
-      "{}, {}; tp {}, attention over {}, {} thread{} each\n"
+      "{}, {}{}; tp {}, attention over {}, {} thread{} each\n"
       "{} sequence{} of {} + {} tokens; median of {} (least - most)\n\n",
-      report.architecture, report.dtype, report.parallel.tp, report.parallel.attn_tp, report.threads,
-      report.threads == 1 ? "" : "s", report.work.sequences, report.work.sequences == 1 ? "" : "s",
-      report.work.prompt_tokens, report.work.gen_tokens, report.repetitions.size());
+      report.architecture, report.dtype, report.quantize == "none" ? "" : ", weights in " + report.quantize,
+      report.parallel.tp, report.parallel.attn_tp, report.threads, report.threads == 1 ? "" : "s",
+      report.work.sequences, report.work.sequences == 1 ? "" : "s", report.work.prompt_tokens, report.work.gen_tokens,
+      report.repetitions.size());
 }
 
 }  // namespace
 
 Json bench_json(const BenchReport& report) {
   const Figures figures(report);
-  Json json{{"architecture", report.architecture},
-            {"dtype", report.dtype},
-            {"tp", report.parallel.tp},
-            {"attn_tp", report.parallel.attn_tp},
-            {"threads_per_rank", report.threads},
-            {"batch", report.work.sequences},
-            {"prompt_tokens", report.work.prompt_tokens},
-            {"gen_tokens", report.work.gen_tokens},
-            {"repetitions", report.repetitions.size()},
-            {"load_seconds", report.load_s},
-            {"decode_bytes_per_step", figures.decode_bytes()}};
+  Json json{{"architecture", report.architecture},  {"dtype", report.dtype},
+            {"quantize", report.quantize},          {"tp", report.parallel.tp},
+            {"attn_tp", report.parallel.attn_tp},   {"threads_per_rank", report.threads},
+            {"batch", report.work.sequences},       {"prompt_tokens", report.work.prompt_tokens},
+            {"gen_tokens", report.work.gen_tokens}, {"repetitions", report.repetitions.size()},
+            {"load_seconds", report.load_s},        {"decode_bytes_per_step", figures.decode_bytes()}};
   add_spread(json, "decode_tokens_per_s", figures.decode());
   add_spread(json, "prefill_tokens_per_s", figures.prefill());
   add_limits(json, figures);

@@ -21,6 +21,7 @@ struct BenchRepetition {
 struct BenchReport {
   std::string architecture;
   std::string dtype;
+  std::string quantize = "none";
   ParallelConfig parallel;
   int threads = 1;  ///< of each rank
   BenchWork work;

@@ -54,6 +54,8 @@ void add_execution_options(CLI::App& app, ModelOptions& options) {
       ->capture_default_str();
   app.add_option("--dtype", options.dtype, "auto (the checkpoint's), fp32, bf16, fp16")->capture_default_str();
   app.add_option("--device", options.device, "auto (cuda where there is one), cpu, cuda")->capture_default_str();
+  app.add_option("--quantize", options.quantize, "Hold linears, embedding and LM head so: none, int8 (on the CPU)")
+      ->capture_default_str();
   app.add_option("--threads", options.threads,
                  "Threads of each rank; default: OMP_NUM_THREADS, else its share of the cores");
   app.add_option("--collective-timeout", options.collective_timeout, "Seconds until a rank gives up on the others")
@@ -85,6 +87,7 @@ ModelPlan plan_model(const ModelOptions& options) {
   ModelPlan plan;
   plan.folder = options.model;
   plan.dtype = dtype_of_option(options.dtype);
+  plan.quantization = as_usage([&] { return quantization_from_name(options.quantize); });
   plan.launch = resolve_launch_environment();
   plan.config = ModelConfig::from_pretrained(options.model);
   plan.parallel = resolve_parallel(options, plan.config, world_size(plan.launch, options.tp));

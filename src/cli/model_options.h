@@ -9,6 +9,7 @@
 #include "headway/base/dtype.h"
 #include "headway/config/model_config.h"
 #include "headway/config/parallel_config.h"
+#include "headway/models/causal_lm.h"
 #include "headway/parallel/launch.h"
 
 namespace headway {
@@ -23,6 +24,7 @@ struct ModelOptions {
   std::string attn_replicas = "replicate";
   std::string dtype = "auto";
   std::string device = "auto";
+  std::string quantize = "none";
   std::optional<int64_t> max_model_len;
   std::optional<int64_t> kv_blocks;
   std::optional<int64_t> threads;
@@ -45,6 +47,7 @@ struct ModelPlan {
   ModelConfig config;
   ParallelConfig parallel;
   std::optional<DType> dtype;  ///< absent: the checkpoint's
+  Quantization quantization = Quantization::none;
   int64_t max_model_len = 0;
 
   bool needs_launcher() const { return launch.source == "single" && parallel.tp > 1; }

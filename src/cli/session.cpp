@@ -43,8 +43,9 @@ std::string settings_text(const ModelOptions& options, const ModelPlan& plan) {
   text += fmt::format("digest of config.json={}\n", digest_of(folder ? plan.folder / "config.json" : plan.folder));
   text += fmt::format("embedding-group={}\nlm-head-group={}\nattn-replicas={}\n", options.embedding_group,
                       options.lm_head_group, options.attn_replicas);
-  text += fmt::format("dtype={}\ndevice={}\nmax-model-len={}\nkv-blocks={}\n", options.dtype, options.device,
-                      plan.max_model_len, options.kv_blocks ? std::to_string(*options.kv_blocks) : "auto");
+  text += fmt::format("dtype={}\ndevice={}\nquantize={}\nmax-model-len={}\nkv-blocks={}\n", options.dtype,
+                      options.device, options.quantize, plan.max_model_len,
+                      options.kv_blocks ? std::to_string(*options.kv_blocks) : "auto");
   return text;
 }
 
@@ -118,7 +119,7 @@ int64_t decide_on_first_rank(const GroupCoordinator& world, const std::function<
 LoadedModel load_with_progress(const ModelPlan& plan, const ParallelState& state) {
   const bool first = state.world().is_first();
   ProgressBar bar("loading");
-  LoadOptions options{.dtype = plan.dtype, .device = state.device(), .progress = {}};
+  LoadOptions options{.dtype = plan.dtype, .device = state.device(), .quantization = plan.quantization, .progress = {}};
   if (first) options.progress = [&bar](int64_t done, int64_t total) { bar.update(done, total); };
   LoadedModel loaded = load_model(plan.folder, plan.config, plan.parallel, state, options);
   if (first) {

@@ -78,6 +78,7 @@ std::vector<std::string> rank_arguments(const ModelOptions& options, const Verif
                                      "--lm-head-group=" + options.lm_head_group,
                                      "--dtype=" + options.dtype,
                                      "--device=" + options.device,
+                                     "--quantize=" + options.quantize,
                                      fmt::format("--collective-timeout={}", options.collective_timeout)};
   if (options.threads) arguments.push_back(fmt::format("--threads={}", *options.threads));
   return arguments;

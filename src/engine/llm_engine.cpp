@@ -8,6 +8,7 @@
 
 #include "engine/core_share.h"
 #include "engine/kv_cache_size.h"
+#include "engine/linear_choice.h"
 #include "engine/model_runner.h"
 #include "engine/scheduler.h"
 #include "headway/base/error.h"
@@ -98,6 +99,7 @@ LLMEngine::LLMEngine(CausalLM& model, const ParallelState& state, const EngineOp
   }
   const CoreShare share = core_share(state.launch());
   kernels::set_local_ranks(share.rank, share.ranks);
+  agree_on_linear_handover(model, state);
   const int64_t max_model_len = resolve_max_model_len(model.config(), options.max_model_len);
   const int64_t block_size = resolve_block_size(model, options);
   const int64_t blocks = smallest_over_ranks(

@@ -9,25 +9,27 @@
 #include "kernels/ops.h"
 
 namespace headway::kernels {
-namespace {
 
-double seconds_of(LinearWay way, const at::Tensor& input, const at::Tensor& weight) {
-  const ForcedLinearWay forced(way);
-  return best_seconds([&] { linear(input, weight); });
+void LinearReach::Step::run() const {
+  scales.defined() ? linear(input, Int8Matrix{weight, scales}) : linear(input, weight);
 }
 
-}  // namespace
+double LinearReach::Step::best_seconds(LinearWay forced_way) const {
+  const ForcedLinearWay forced(forced_way);
+  return kernels::best_seconds([this] { run(); });
+}
 
 LinearReach::LinearReach(std::vector<Use> uses) {
   std::map<std::tuple<int64_t, int64_t, int64_t>, Step> by_shape;
   for (const Use& use : uses) {
     Step& known = by_shape[{use.tokens, use.weight.size(0), use.weight.size(1)}];
     if (!known.input.defined()) {
-      known.input = at::ones({use.tokens, use.weight.size(1)}, use.weight.options());
-      const double own = seconds_of(LinearWay::own, known.input, use.weight);
-      known.way = seconds_of(LinearWay::gemm, known.input, use.weight) < own ? LinearWay::gemm : LinearWay::own;
+      const at::Tensor input = at::ones({use.tokens, use.weight.size(1)}, use.weight.options().dtype(use.dtype));
+      known = {input, use.weight, use.scales};
+      const double own = known.best_seconds(LinearWay::own);
+      known.way = known.best_seconds(LinearWay::gemm) < own ? LinearWay::gemm : LinearWay::own;
     }
-    steps_.push_back({known.input, use.weight, known.way});
+    steps_.push_back({known.input, use.weight, use.scales, known.way});
   }
 }
 
@@ -36,7 +38,7 @@ double LinearReach::measure() const {
   for (const Step& step : steps_) {
     const ForcedLinearWay forced(step.way);
     const auto start = std::chrono::steady_clock::now();
-    linear(step.input, step.weight);
+    step.run();
     seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   return seconds;

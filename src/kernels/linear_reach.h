@@ -14,7 +14,9 @@ class LinearReach {
  public:
   struct Use {
     at::Tensor weight;
+    at::Tensor scales;  ///< of a weight in int8
     int64_t tokens = 0;
+    at::ScalarType dtype = at::kFloat;  ///< of the inputs
   };
 
   /// Finds for each shape which of Headway's kernel and ATen's GEMM is faster on this machine.
@@ -30,7 +32,11 @@ class LinearReach {
   struct Step {
     at::Tensor input;
     at::Tensor weight;
+    at::Tensor scales;
     LinearWay way = LinearWay::own;
+
+    void run() const;
+    double best_seconds(LinearWay forced_way) const;
   };
   std::vector<Step> steps_;
 };

@@ -1,6 +1,5 @@
 #include "kernels/ops.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -20,6 +19,40 @@ void check_norm(const char* op, const at::Tensor& x, const at::Tensor& weight) {
   check_size(op, "weight", weight, 0, x.size(1));
 }
 
+void check_linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  check_size("linear", "weight", weight, 1, x.size(1));
+  if (!bias.defined()) return;
+  check_tensor("linear", "bias", bias, 1);
+  check_same_kind("linear", "bias", bias, x);
+  check_size("linear", "bias", bias, 0, weight.size(0));
+}
+
+/// `on` is a tensor of the device where the operator runs.
+void check_int8(const char* op, const Int8Matrix& weight, const at::Tensor& on) {
+  const bool dense = weight.values.defined() && weight.values.dim() == 2 && weight.values.scalar_type() == at::kChar;
+  const bool scaled = weight.scales.defined() && weight.scales.dim() == 1 && weight.scales.scalar_type() == at::kFloat;
+  if (!dense || !scaled || weight.scales.size(0) != weight.values.size(0)) {
+    throw ArgumentError(fmt::format("{}: an int8 weight is a matrix of int8 and a vector of one fp32 scale a row", op));
+  }
+  if (!on.is_cpu() || !weight.values.is_cpu() || !weight.scales.is_cpu()) {
+    throw ArgumentError(fmt::format("{}: int8 weights are for the CPU", op));
+  }
+}
+
+void check_ids(const char* op, const at::Tensor& ids) {
+  if (ids.defined() && ids.dim() == 1 && ids.scalar_type() == at::kLong) return;
+  throw ArgumentError(fmt::format("{}: ids must be int64 of one dimension", op));
+}
+
+bool has_no_products(const at::Tensor& x, const at::Tensor& weight) {
+  return x.size(0) == 0 || weight.size(0) == 0 || x.size(1) == 0;
+}
+
+at::Tensor without_products(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (bias.defined()) return bias.expand({x.size(0), weight.size(0)}).contiguous();
+  return at::zeros({x.size(0), weight.size(0)}, x.options());
+}
+
 void check_cache(const char* op, const KVCacheView& cache, const at::Tensor& like) {
   check_tensor(op, "keys", cache.keys, 4);
   check_tensor(op, "values", cache.values, 4);
@@ -37,19 +70,19 @@ at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tenso
   check_tensor("linear", "x", x, 2);
   check_tensor("linear", "weight", weight, 2);
   check_same_kind("linear", "weight", weight, x);
-  check_size("linear", "weight", weight, 1, x.size(1));
-  if (bias.defined()) {
-    check_tensor("linear", "bias", bias, 1);
-    check_same_kind("linear", "bias", bias, x);
-    check_size("linear", "bias", bias, 0, weight.size(0));
-  }
+  check_linear(x, weight, bias);
   const TraceSpan span([&] { return fmt::format("linear {} -> {}", x.size(1), weight.size(0)); });
-  if (x.size(0) == 0 || weight.size(0) == 0) return at::empty({x.size(0), weight.size(0)}, x.options());
-  if (x.size(1) == 0) {
-    return bias.defined() ? bias.expand({x.size(0), weight.size(0)}).contiguous()
-                          : at::zeros({x.size(0), weight.size(0)}, x.options());
-  }
+  if (has_no_products(x, weight)) return without_products(x, weight, bias);
   return x.is_cuda() ? cuda::linear(x, weight, bias) : cpu::linear(x, weight, bias);
+}
+
+at::Tensor linear(const at::Tensor& x, const Int8Matrix& weight, const at::Tensor& bias) {
+  check_tensor("linear", "x", x, 2);
+  check_int8("linear", weight, x);
+  check_linear(x, weight.values, bias);
+  const TraceSpan span([&] { return fmt::format("linear {} -> {} int8", x.size(1), weight.values.size(0)); });
+  if (has_no_products(x, weight.values)) return without_products(x, weight.values, bias);
+  return cpu::linear(x, weight, bias);
 }
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps) {
@@ -138,10 +171,17 @@ at::Tensor embedding(const at::Tensor& ids, const at::Tensor& weight, Range rows
   const TraceSpan span([] { return "embedding"; });
   check_tensor("embedding", "weight", weight, 2);
   check_size("embedding", "weight", weight, 0, rows.size());
-  if (!ids.defined() || ids.dim() != 1 || ids.scalar_type() != at::kLong || ids.device() != weight.device()) {
-    throw ArgumentError("embedding: ids must be int64 of one dimension on the device of the weight");
-  }
+  check_ids("embedding", ids);
+  if (ids.device() != weight.device()) throw ArgumentError("embedding: ids must be on the device of the weight");
   return weight.is_cuda() ? cuda::embedding(ids, weight, rows) : cpu::embedding(ids, weight, rows);
+}
+
+at::Tensor embedding(const at::Tensor& ids, const Int8Matrix& weight, Range rows, at::ScalarType dtype) {
+  const TraceSpan span([] { return "embedding int8"; });
+  check_ids("embedding", ids);
+  check_int8("embedding", weight, ids);
+  check_size("embedding", "weight", weight.values, 0, rows.size());
+  return cpu::embedding(ids, weight, rows, dtype);
 }
 
 }  // namespace headway::kernels

@@ -16,6 +16,15 @@ namespace headway::kernels {
 /// y = x W^T (+ bias): x [tokens, in], weight [out, in], bias [out] -> [tokens, out]. fp32 sums.
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias = {});
 
+/// A matrix [out, in] in int8: row r stands for scales[r] * values[r].
+struct Int8Matrix {
+  at::Tensor values;
+  at::Tensor scales;  ///< [out] fp32
+};
+
+/// The same for a weight in int8; on the CPU only.
+at::Tensor linear(const at::Tensor& x, const Int8Matrix& weight, const at::Tensor& bias = {});
+
 /// y = x / sqrt(mean(x^2) + eps) * weight, the mean in fp32: x [tokens, hidden].
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight, double eps);
 
@@ -44,5 +53,8 @@ at::Tensor paged_attention(const at::Tensor& q, const KVCacheView& cache, const 
 
 /// Rows of a vocabulary shard: ids [tokens] int64, weight [rows, hidden]; ids outside `rows` give zeros.
 at::Tensor embedding(const at::Tensor& ids, const at::Tensor& weight, Range rows);
+
+/// The same for a table in int8, as `dtype`; on the CPU only.
+at::Tensor embedding(const at::Tensor& ids, const Int8Matrix& weight, Range rows, at::ScalarType dtype);
 
 }  // namespace headway::kernels

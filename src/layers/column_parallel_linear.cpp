@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "headway/layers/linear.h"
-#include "kernels/ops.h"
 #include "layers/linear_checks.h"
+#include "layers/weight_ops.h"
 
 namespace headway {
 namespace {
@@ -75,13 +75,14 @@ ColumnParallelLinear::ColumnParallelLinear(const GroupCoordinator& group, int64_
     : group_(group), in_features_(in_features), sections_(std::move(sections)), options_(options) {
   const int64_t rows = local_rows(sections_, group.rank());
   weight_ = parameter("weight", {rows, in_features}, section_slices(sections_, group.rank(), {in_features}));
+  weight_->may_be_int8 = true;
   if (options.bias) bias_ = parameter("bias", {rows}, section_slices(sections_, group.rank(), {}));
 }
 
 LinearOutput ColumnParallelLinear::forward(const at::Tensor& input) const {
   check_input_features(input, in_features_, "column-parallel linear");
   const at::Tensor bias = bias_ ? bias_->tensor : at::Tensor();
-  const at::Tensor local = kernels::linear(input, weight_->tensor, options_.skip_bias_add ? at::Tensor() : bias);
+  const at::Tensor local = linear_of(input, *weight_, options_.skip_bias_add ? at::Tensor() : bias);
   const bool hand_out_bias = options_.skip_bias_add && options_.return_bias;
   if (!options_.gather_output) return {local, hand_out_bias ? bias : at::Tensor()};
   return {gather_sections(local),

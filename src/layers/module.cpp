@@ -60,7 +60,8 @@ void Module::replace_child(const std::string& name, std::shared_ptr<Module> modu
 
 std::shared_ptr<Parameter> Module::parameter(std::string name, std::vector<int64_t> shape,
                                              std::vector<TensorSlice> slices) {
-  auto parameter = std::make_shared<Parameter>(Parameter{std::move(name), std::move(shape), std::move(slices), {}});
+  auto parameter = std::make_shared<Parameter>(
+      Parameter{.name = std::move(name), .shape = std::move(shape), .slices = std::move(slices)});
   parameters_.push_back(parameter);
   return parameter;
 }
@@ -85,8 +86,7 @@ void allocate_parameters(Module& module, c10::ScalarType dtype, c10::Device devi
 
 int64_t parameter_bytes(const Module& module) {
   int64_t bytes = 0;
-  for (const auto& [name, parameter] : module.named_parameters())
-    bytes += static_cast<int64_t>(parameter->tensor.nbytes());
+  for (const auto& [name, parameter] : module.named_parameters()) bytes += parameter->nbytes();
   return bytes;
 }
 

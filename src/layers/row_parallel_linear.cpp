@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "headway/layers/linear.h"
-#include "kernels/ops.h"
 #include "layers/linear_checks.h"
+#include "layers/weight_ops.h"
 
 namespace headway {
 namespace {
@@ -31,13 +31,17 @@ RowParallelLinear::RowParallelLinear(const GroupCoordinator& group, RowShape sha
   }
   const std::vector<int64_t> total_shape{shape.out_features, shape.in_features};
   weight_ = parameter("weight", {shape.out_features, columns_.size()}, {{"", total_shape, 1, columns_}});
+  weight_->may_be_int8 = true;
+  weight_->largest_over_ranks = [&group](const at::Tensor& largest) {
+    return group.all_gather(largest.unsqueeze(0), 0).amax(0);
+  };
   if (options.bias) {
     bias_ = parameter("bias", {shape.out_features}, {{"", {shape.out_features}, 0, {0, shape.out_features}}});
   }
 }
 
 LinearOutput RowParallelLinear::forward(const at::Tensor& input) const {
-  at::Tensor output = kernels::linear(local_input(input), weight_->tensor);  // [tokens, out_features]
+  at::Tensor output = linear_of(local_input(input), *weight_);  // [tokens, out_features]
   if (options_.reduce_results) output = group_.all_reduce(output);
   if (!bias_) return {output, {}};
   if (!options_.skip_bias_add) return {output.add_(bias_->tensor), {}};

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "kernels/ops.h"
 #include "layers/linear_checks.h"
+#include "layers/weight_ops.h"
 
 namespace headway {
 namespace {
@@ -27,6 +27,7 @@ void check_ids(const at::Tensor& token_ids, int64_t vocab_size) {
 VocabParallelEmbedding::VocabParallelEmbedding(const GroupCoordinator& group, int64_t vocab_size, int64_t hidden_size)
     : group_(group), rows_(DimPartition::of(vocab_size, group.size(), group.rank())) {
   weight_ = parameter("weight", {rows_.size(), hidden_size}, row_slice(rows_, hidden_size));
+  weight_->may_be_int8 = true;
 }
 
 at::Tensor VocabParallelEmbedding::forward(const at::Tensor& token_ids) const {
@@ -35,12 +36,13 @@ at::Tensor VocabParallelEmbedding::forward(const at::Tensor& token_ids) const {
 
 at::Tensor VocabParallelEmbedding::contribution(const at::Tensor& token_ids) const {
   check_ids(token_ids, rows_.total);
-  return kernels::embedding(token_ids, weight_->tensor, rows_.range);
+  return embedding_of(token_ids, *weight_, rows_.range);
 }
 
 ParallelLMHead::ParallelLMHead(const GroupCoordinator& group, int64_t vocab_size, int64_t hidden_size)
     : group_(group), rows_(DimPartition::of(vocab_size, group.size(), group.rank())) {
   weight_ = parameter("weight", {rows_.size(), hidden_size}, row_slice(rows_, hidden_size));
+  weight_->may_be_int8 = true;
 }
 
 ParallelLMHead::ParallelLMHead(const VocabParallelEmbedding& embedding)
@@ -52,8 +54,7 @@ ParallelLMHead::ParallelLMHead(const VocabParallelEmbedding& embedding)
 
 at::Tensor ParallelLMHead::forward(const at::Tensor& hidden) const {
   check_input_features(hidden, weight_->shape[1], "LM head");
-  return group_.all_gather(kernels::linear(hidden, weight_->tensor), 1,
-                           dim_partition_sizes(rows_.total, group_.size()));
+  return group_.all_gather(linear_of(hidden, *weight_), 1, dim_partition_sizes(rows_.total, group_.size()));
 }
 
 }  // namespace headway

@@ -45,7 +45,16 @@ std::vector<KVCacheView> CausalLM::allocate_kv_cache(int64_t blocks, int64_t blo
 }
 
 at::Tensor CausalLM::any_weight() const {
-  return named_parameters().front().parameter->tensor;
+  for (const NamedParameter& named : named_parameters()) {
+    if (!named.parameter->scales.defined()) return named.parameter->tensor;
+  }
+  throw Error("the model has no weight but those in int8");
+}
+
+Quantization quantization_from_name(const std::string& name) {
+  if (name == "none") return Quantization::none;
+  if (name == "int8") return Quantization::int8;
+  throw ConfigError(fmt::format("quantization \"{}\" is not one of none, int8", name));
 }
 
 LoadedModel load_model(const std::filesystem::path& folder, const ModelConfig& config, const ParallelConfig& parallel,
@@ -56,6 +65,7 @@ LoadedModel load_model(const std::filesystem::path& folder, const ModelConfig& c
   allocate_parameters(*loaded.model, compute_dtype(options, config, index), options.device);
   const WeightLoader loader(index, loaded.model->checkpoint_names());
   loaded.report = loader.load(loaded.model->named_parameters(), options.progress);
+  if (options.quantization == Quantization::int8) quantize_to_int8(*loaded.model);
   loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return loaded;
 }

@@ -37,6 +37,7 @@ LoadedModel random_model(const ModelConfig& config, const ParallelConfig& parall
       fill(named.parameter->tensor, block);
     }
   }
+  if (options.quantization == Quantization::int8) quantize_to_int8(*loaded.model);
   loaded.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return loaded;
 }

@@ -62,7 +62,7 @@ class CausalLM : public Module {
   /// takes memory only once it is written.
   std::vector<KVCacheView> allocate_kv_cache(int64_t blocks, int64_t block_size) const;
 
-  c10::ScalarType dtype() const { return any_weight().scalar_type(); }
+  c10::ScalarType dtype() const { return any_weight().scalar_type(); }  ///< what is computed in
   c10::Device device() const { return any_weight().device(); }
 
  protected:
@@ -72,7 +72,7 @@ class CausalLM : public Module {
   const ResidualObserver& residual_observer() const { return residual_observer_; }
 
  private:
-  at::Tensor any_weight() const;  // all weights have the same dtype and device
+  at::Tensor any_weight() const;  // all that are not in int8 have the same dtype and device
 
   ModelConfig config_;
   HeadPartition heads_;
@@ -87,9 +87,17 @@ struct LoadedModel {
   double load_seconds = 0;
 };
 
+/// How the weights of linears, embedding and LM head are held: as they are computed with, or in int8 with a scale for
+/// each row (see quantize_to_int8; on the CPU only).
+enum class Quantization { none, int8 };
+
+/// "none", "int8". Throws ConfigError for another name.
+Quantization quantization_from_name(const std::string& name);
+
 struct LoadOptions {
   std::optional<DType> dtype;  ///< absent: the config's, else that of the stored tensors
   c10::Device device = c10::kCPU;
+  Quantization quantization = Quantization::none;
   LoadProgress progress;
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,16 @@ struct Parameter {
   std::vector<int64_t> shape;
   std::vector<TensorSlice> slices;
   at::Tensor tensor;
+
+  /// Whether the parameter is a matrix whose rows may be held in int8, and what takes the largest value of every row
+  /// over the ranks that hold other columns of the same rows; empty where the rows are whole.
+  bool may_be_int8 = false;
+  std::function<at::Tensor(const at::Tensor&)> largest_over_ranks;
+  /// Set once it is held so: the fp32 factor of every row, and the dtype that the layer computes in.
+  at::Tensor scales;
+  c10::ScalarType int8_computes_in = c10::ScalarType::Undefined;
+
+  int64_t nbytes() const;  ///< of the tensor and its scales
 
   int64_t numel() const;
 };

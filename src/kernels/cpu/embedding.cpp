@@ -1,8 +1,11 @@
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <cstring>
 
 #include "kernels/cpu/cpu_ops.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/tensors.h"
 
 namespace headway::kernels::cpu {
 
@@ -20,6 +23,22 @@ at::Tensor embedding(const at::Tensor& ids, const at::Tensor& weight, Range rows
     } else {
       std::memset(to, 0, row_bytes);
     }
+  }
+  return output;
+}
+
+at::Tensor embedding(const at::Tensor& ids, const Int8Matrix& weight, Range rows, at::ScalarType dtype) {
+  const at::Tensor table = weight.values.contiguous();
+  const at::Tensor scales = weight.scales.contiguous();
+  const at::Tensor tokens = ids.contiguous();
+  const auto scale_row = kernels_for(dtype).scale_int8_row;
+  at::Tensor output = at::zeros({ids.size(0), table.size(1)}, table.options().dtype(dtype));
+  const int64_t* id = tokens.const_data_ptr<int64_t>();
+  for (int64_t token = 0; token < ids.size(0); ++token) {
+    if (!rows.contains(id[token])) continue;
+    const int64_t row = id[token] - rows.begin;
+    scale_row(element_at(table, row * table.size(1)), scales.const_data_ptr<float>()[row],
+              mutable_element_at(output, token * table.size(1)), table.size(1));
   }
   return output;
 }

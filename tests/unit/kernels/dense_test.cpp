@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "headway/base/error.h"
+#include "kernels/linear_way.h"
 #include "unit/kernels/backend.h"
 #include "unit/kernels/reference.h"
 
@@ -48,6 +49,71 @@ TEST_P(DenseOps, LinearNamesTheShapesThatDoNotFit) {
   } catch (const ArgumentError& error) {
     EXPECT_STREQ(error.what(), "linear: weight has shape [4, 6]; dimension 1 must be 5");
   }
+}
+
+/// The matrix that an int8 weight stands for, in fp64.
+at::Tensor values_of(const Int8Matrix& matrix) {
+  return matrix.values.to(at::kDouble).mul(matrix.scales.to(at::kDouble).unsqueeze(1));
+}
+
+class Int8Ops : public KernelTest {
+ protected:
+  /// Every value from -127 to 127 comes up; rows have scales of their own.
+  Int8Matrix random_int8(int64_t rows, int64_t columns) {
+    const at::Tensor values = random({rows, columns}, 50).to(at::kFloat).round().clamp(-127, 127).to(at::kChar);
+    const at::Tensor scales = random({rows}).to(at::kFloat).abs().add(0.5).div(50 * std::sqrt(columns));
+    return {values, scales};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, Int8Ops, cpu_backend(), name_of_case);
+
+TEST_P(Int8Ops, LinearEqualsTheDefinition) {
+  for (int64_t tokens : {1, 2, 3, 5, 8, 17, 33, 70}) {
+    for (auto [in, out] : {std::pair<int64_t, int64_t>{1, 1}, {7, 5}, {64, 64}, {131, 67}, {896, 29}, {160, 301}}) {
+      SCOPED_TRACE(testing::Message() << tokens << " x " << in << " -> " << out);
+      const at::Tensor x = random({tokens, in}), bias = random({out});
+      const Int8Matrix weight = random_int8(out, in);
+      expect_close(kernels::linear(x, weight), reference::linear(x, values_of(weight), {}), 2.0);
+      expect_close(kernels::linear(x, weight, bias), reference::linear(x, values_of(weight), bias), 2.0);
+    }
+  }
+}
+
+TEST_P(Int8Ops, BothWaysOfALinearAgree) {
+  const at::Tensor x = random({40, 200}), bias = random({300});
+  const Int8Matrix weight = random_int8(300, 200);
+  for (const LinearWay way : {LinearWay::own, LinearWay::gemm}) {
+    const ForcedLinearWay forced(way);
+    expect_close(kernels::linear(x, weight, bias), reference::linear(x, values_of(weight), bias), 2.0);
+  }
+}
+
+TEST_P(Int8Ops, LinearOverEmptyShards) {
+  const at::Tensor bias = random({4});
+  expect_close(kernels::linear(random({3, 0}), random_int8(4, 0), bias), bias.expand({3, 4}));
+  EXPECT_EQ(kernels::linear(random({3, 5}), random_int8(0, 5)).sizes(), at::IntArrayRef({3, 0}));
+}
+
+TEST_P(Int8Ops, EmbeddingScalesRowsOfTheShard) {
+  const Int8Matrix table = random_int8(6, 37);
+  const at::Tensor ids = at::tensor(std::vector<int64_t>{12, 3, 9, 10, 9});
+  const at::Tensor rows = kernels::embedding(ids, table, {9, 15}, dtype());
+  EXPECT_EQ(rows.scalar_type(), dtype());
+  const at::Tensor values = values_of(table);
+  expect_close(rows[0], values[3]);
+  EXPECT_EQ(rows[1].abs().max().item<double>(), 0);
+  expect_close(rows[2], values[0]);
+  expect_close(rows[3], values[1]);
+  EXPECT_TRUE(at::equal(rows[4], rows[2]));
+}
+
+TEST_P(Int8Ops, RefusesWhatIsNoInt8Matrix) {
+  const at::Tensor x = random({2, 5});
+  Int8Matrix weight = random_int8(4, 5);
+  EXPECT_THROW(kernels::linear(random({2, 6}), weight), ArgumentError);
+  weight.scales = weight.scales.narrow(0, 0, 3);
+  EXPECT_THROW(kernels::linear(x, weight), ArgumentError);
+  EXPECT_THROW(kernels::linear(x, Int8Matrix{random({4, 5}), random({4}).to(at::kFloat)}), ArgumentError);
 }
 
 TEST_P(DenseOps, RmsNormEqualsTheDefinition) {

@@ -11,6 +11,7 @@ namespace {
 struct Bf16Dot {
   using Vector = Avx512Vector;
   using Row = BFloat16;
+  using Element = BFloat16;
   using Input = BFloat16;
   using RowReg = __m512bh;
   using InputReg = __m512bh;

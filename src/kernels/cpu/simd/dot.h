@@ -17,6 +17,7 @@ template <class V, typename T>
 struct FloatDot {
   using Vector = V;
   using Row = T;
+  using Element = T;  ///< of the inputs before they are packed
   using Input = float;
   using RowReg = typename V::Reg;
   using InputReg = typename V::Reg;
@@ -56,13 +57,13 @@ constexpr int64_t steps_of(int64_t n) {
 
 /// Packs inputs of n elements, `stride` apart, in tiles of at most `most`.
 template <class Dot>
-inline void pack_inputs(const typename Dot::Row* from, int64_t stride, int64_t count, int64_t n, int64_t most,
+inline void pack_inputs(const typename Dot::Element* from, int64_t stride, int64_t count, int64_t n, int64_t most,
                         typename Dot::Input* to) {
   const InputTiles tiles(count, most);
   for (int64_t tile = 0; tile < tiles.tiles; ++tile) {
     const int64_t inputs = tiles.size(tile);
     for (int64_t m = 0; m < inputs; ++m) {
-      const typename Dot::Row* input = from + (tiles.begin(tile) + m) * stride;
+      const typename Dot::Element* input = from + (tiles.begin(tile) + m) * stride;
       typename Dot::Input* packed = to + tiles.begin(tile) * steps_of<Dot>(n) * Dot::step + m * Dot::step;
       int64_t k = 0;
       for (; k + Dot::step <= n; k += Dot::step, packed += inputs * Dot::step) Dot::pack(input + k, packed);

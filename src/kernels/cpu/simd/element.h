@@ -14,4 +14,8 @@ struct Float16 {
   uint16_t bits;
 };
 
+struct Int8 {
+  int8_t value;
+};
+
 }  // namespace headway::kernels::simd

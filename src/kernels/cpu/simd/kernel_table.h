@@ -11,12 +11,13 @@ inline constexpr int64_t most_linear_tokens = 64;
 
 /// y = x W^T (+ bias) for a few tokens.
 struct LinearCall {
-  const void* weight;  ///< [out, in], dense
+  const void* weight;  ///< [out, in], dense, of the table's element type or int8
   int64_t in;
   const void* packed;  ///< the inputs, from `pack_inputs`
   int64_t tokens;
-  const void* bias;  ///< [out] or null
-  void* output;      ///< tokens rows of the weight's type
+  const float* scales;  ///< [out] factors of the rows, or null
+  const void* bias;     ///< [out] or null
+  void* output;         ///< tokens rows of the table's element type
   int64_t output_stride;
   bool prefetch;  ///< ask for weights ahead even with few tokens
 };
@@ -87,6 +88,11 @@ struct KernelTable {
   /// Packs `tokens` inputs of `in` elements, `stride` elements apart, as `linear` wants them.
   void (*pack_inputs)(const void* x, int64_t stride, int64_t tokens, int64_t in, void* packed);
   void (*linear)(const LinearCall& call, int64_t out_begin, int64_t out_end);
+  /// The same two for weights of int8.
+  void (*pack_int8_inputs)(const void* x, int64_t stride, int64_t tokens, int64_t in, void* packed);
+  void (*int8_linear)(const LinearCall& call, int64_t out_begin, int64_t out_end);
+  /// A row of n int8 values times `scale`.
+  void (*scale_int8_row)(const void* row, float scale, void* output, int64_t n);
   /// y = x * rsqrt(mean(x^2) + eps) * weight; with a residual, first residual += x and then of the residual.
   void (*rms_norm)(const void* x, void* residual, const void* weight, void* y, int64_t n, float eps);
   void (*silu_and_mul)(const void* gate, const void* up, void* y, int64_t n);

@@ -30,7 +30,8 @@ class LinearKernel {
 
  private:
   using V = typename Dot::Vector;
-  using T = typename Dot::Row;
+  using T = typename Dot::Element;
+  using W = typename Dot::Row;
   using Input = typename Dot::Input;
   using Reg = typename V::Reg;
   static constexpr int most_inputs = Dot::most_inputs;
@@ -72,7 +73,7 @@ class LinearKernel {
 
   template <int R>
   void run_part(const Rows& all) {
-    const int64_t resident = resident_bytes / (R * call_.in * static_cast<int64_t>(sizeof(T)));
+    const int64_t resident = resident_bytes / (R * call_.in * static_cast<int64_t>(sizeof(W)));
     int64_t block = tiles_.tiles == 1 ? all.count : resident < 1 ? 1 : resident;
     if (chunk_ < call_.in && block > most_chunked_rows) block = most_chunked_rows;
     for (int64_t i = 0; i < all.count; i += block) {
@@ -109,12 +110,12 @@ class LinearKernel {
     const Input* inputs =
         static_cast<const Input*>(call_.packed) + token * steps_of<Dot>(call_.in) * Dot::step + chunk.begin * M;
     const Ahead ahead = ahead_of(rows, chunk, tile);
-    const T* weights[R];
+    const W* weights[R];
     for (int r = 0; r < R; ++r) {
-      weights[r] = static_cast<const T*>(call_.weight) + (rows.row + r * rows.part) * call_.in + chunk.begin;
+      weights[r] = static_cast<const W*>(call_.weight) + (rows.row + r * rows.part) * call_.in + chunk.begin;
     }
     for (int64_t i = 0; i < rows.count; ++i) {
-      const T* next[R];
+      const W* next[R];
 #pragma GCC unroll 4
       for (int r = 0; r < R; ++r)
         next[r] = weights[r] + (Whole || i + 1 < rows.count ? ahead.elements : ahead.at_the_end);
@@ -145,7 +146,7 @@ class LinearKernel {
   };
 
   Ahead ahead_of(const Rows& rows, const Chunk& chunk, int64_t tile) const {
-    constexpr int64_t near = 2048 / sizeof(T);
+    constexpr int64_t near = 2048 / sizeof(W);
     if (tiles_.tiles > 1) {  // a share of the next block
       const int64_t share = (64 + tiles_.tiles - 1) / tiles_.tiles;
       const int64_t next = rows.count * call_.in + tile * ((chunk.end - chunk.begin) * share / 64);
@@ -158,6 +159,11 @@ class LinearKernel {
 
   template <int R, int M>
   void store(int64_t row, int64_t part, int64_t token, float* values) const {
+    if (call_.scales != nullptr) {
+      for (int r = 0; r < R; ++r) {
+        for (int m = 0; m < M; ++m) values[m * R + r] *= call_.scales[row + r * part];
+      }
+    }
     if (call_.bias != nullptr) {
       for (int r = 0; r < R; ++r) {
         float bias;

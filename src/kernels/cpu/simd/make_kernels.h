@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/simd/decode_kernel.h"
 #include "kernels/cpu/simd/elementwise_kernels.h"
+#include "kernels/cpu/simd/int8_dot.h"
 #include "kernels/cpu/simd/kernel_table.h"
 #include "kernels/cpu/simd/linear_kernel.h"
 #include "kernels/cpu/simd/merge_kernel.h"
@@ -18,6 +19,9 @@ constexpr KernelTable make_table() {
   using Rows = Elementwise<V, T>;
   return {.pack_inputs = LinearKernel<Dot>::pack,
           .linear = LinearKernel<Dot>::run,
+          .pack_int8_inputs = LinearKernel<Int8Dot<V, T>>::pack,
+          .int8_linear = LinearKernel<Int8Dot<V, T>>::run,
+          .scale_int8_row = scale_int8_row<V, T>,
           .rms_norm = Rows::rms_norm,
           .silu_and_mul = Rows::silu_and_mul,
           .rotate_head = Rows::rotate_head,

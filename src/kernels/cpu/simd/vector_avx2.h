@@ -22,6 +22,9 @@ struct Avx2Vector {
   static Reg load(const float* p) { return _mm256_loadu_ps(p); }
   static Reg load(const BFloat16* p) { return widen(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
   static Reg load(const Float16* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+  static Reg load(const Int8* p) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
   template <typename T>
   static Reg load_partial(const T* p, int n) {
     T elements[width] = {};

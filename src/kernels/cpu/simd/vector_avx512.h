@@ -22,8 +22,10 @@ struct Avx512Vector {
   static Reg load(const float* p) { return _mm512_loadu_ps(p); }
   static Reg load(const BFloat16* p) { return widen(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
   static Reg load(const Float16* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+  static Reg load(const Int8* p) { return convert(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
   static Reg load_partial(const float* p, int n) { return _mm512_maskz_loadu_ps(first(n), p); }
   static Reg load_partial(const BFloat16* p, int n) { return widen(_mm256_maskz_loadu_epi16(first(n), p)); }
+  static Reg load_partial(const Int8* p, int n) { return convert(_mm_maskz_loadu_epi8(first(n), p)); }
   static Reg load_partial(const Float16* p, int n) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first(n), p)); }
 
   static void store(float* p, Reg r) { _mm512_storeu_ps(p, r); }
@@ -61,6 +63,7 @@ struct Avx512Vector {
 
  private:
   static __mmask16 first(int n) { return static_cast<__mmask16>((1u << n) - 1); }
+  static Reg convert(__m128i bytes) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)); }
   static Reg widen(__m256i halves) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16)); }
   static __m256i narrow(Reg r) {
     const __m512i bits = _mm512_castps_si512(r);

@@ -31,6 +31,7 @@ struct PortableVector {
   }
   static Reg load(const BFloat16* p) { return Reg{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
   static Reg load(const Float16* p) { return Reg{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
+  static Reg load(const Int8* p) { return Reg{to_float(p[0]), to_float(p[1]), to_float(p[2]), to_float(p[3])}; }
   template <typename T>
   static Reg load_partial(const T* p, int n) {
     Reg r = zero();
@@ -95,6 +96,7 @@ struct PortableVector {
   }
 
   static float to_float(float value) { return value; }
+  static float to_float(Int8 value) { return static_cast<float>(value.value); }
   static float to_float(BFloat16 value) { return float_of(static_cast<uint32_t>(value.bits) << 16); }
   static float to_float(Float16 value) {
     const uint32_t magnitude = value.bits & 0x7fffu;
