@@ -54,7 +54,8 @@ def install(name: str) -> None:
     if stamp.exists() and stamp.read_text() == wanted:
         return
     print(f"installing {name} below {folder}", file=sys.stderr)
-    venv.create(folder, with_pip=True)
+    if not python_of(name).exists():
+        venv.create(folder, with_pip=True, symlinks=True)
     if name == "vllm":
         install_vllm()
     else:

@@ -59,10 +59,9 @@ def test_the_figures_belong_together(model, options, ranks):
     found = report(model, *options)
     assert all(found[key] > 0 for key in KEYS)
     for phase in ("decode", "prefill"):
-        rate, limit, ratio = (found[f"{phase}_{what}"] for what in ("tokens_per_s", "limit_tokens_per_s", "ratio"))
+        rate, ratio = (found[f"{phase}_{what}"] for what in ("tokens_per_s", "ratio"))
         assert found[f"{phase}_tokens_per_s_least"] <= rate <= found[f"{phase}_tokens_per_s_most"]
         assert found[f"{phase}_ratio_least"] <= ratio <= found[f"{phase}_ratio_most"]
-        assert limit > rate / 2
     assert found["tp"] == ranks and found["prompt_tokens"] == 40 and found["gen_tokens"] == 6
     # Everything but the embedding table, which the LM head does not share, and K and V of 43 tokens on average: the
     # contexts of the five steps are 41 to 45.

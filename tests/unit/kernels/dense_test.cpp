@@ -61,7 +61,7 @@ class Int8Ops : public KernelTest {
   /// Every value from -127 to 127 comes up; rows have scales of their own.
   Int8Matrix random_int8(int64_t rows, int64_t columns) {
     const at::Tensor values = random({rows, columns}, 50).to(at::kFloat).round().clamp(-127, 127).to(at::kChar);
-    const at::Tensor scales = random({rows}).to(at::kFloat).abs().add(0.5).div(50 * std::sqrt(columns));
+    const at::Tensor scales = random({rows}).to(at::kFloat).abs().add(0.2).clamp_max(1).div(50 * std::sqrt(columns));
     return {values, scales};
   }
 };
