@@ -61,7 +61,7 @@ void Module::replace_child(const std::string& name, std::shared_ptr<Module> modu
 std::shared_ptr<Parameter> Module::parameter(std::string name, std::vector<int64_t> shape,
                                              std::vector<TensorSlice> slices) {
   auto parameter = std::make_shared<Parameter>(
-      Parameter{.name = std::move(name), .shape = std::move(shape), .slices = std::move(slices)});
+      Parameter{.name = std::move(name), .shape = std::move(shape), .slices = std::move(slices), .tensor = {}});
   parameters_.push_back(parameter);
   return parameter;
 }

@@ -33,9 +33,9 @@ struct Parameter {
   /// Whether the parameter is a matrix whose rows may be held in int8, and what takes the largest value of every row
   /// over the ranks that hold other columns of the same rows; empty where the rows are whole.
   bool may_be_int8 = false;
-  std::function<at::Tensor(const at::Tensor&)> largest_over_ranks;
+  std::function<at::Tensor(const at::Tensor&)> largest_over_ranks = {};
   /// Set once it is held so: the fp32 factor of every row, and the dtype that the layer computes in.
-  at::Tensor scales;
+  at::Tensor scales = {};
   c10::ScalarType int8_computes_in = c10::ScalarType::Undefined;
 
   int64_t nbytes() const;  ///< of the tensor and its scales
