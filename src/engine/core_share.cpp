@@ -21,7 +21,9 @@ CoreShare core_share(const LaunchEnvironment& launch, int own_cores, int parent_
 }
 
 CoreShare core_share(const LaunchEnvironment& launch) {
-  return core_share(launch, allowed_cores_of(0), allowed_cores_of(getppid()));
+  // As it was before the first engine's thread was pinned: a later engine would take the pin for the launcher's.
+  static const int own_cores = allowed_cores_of(0);
+  return core_share(launch, own_cores, allowed_cores_of(getppid()));
 }
 
 }  // namespace headway
