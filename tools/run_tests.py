@@ -6,6 +6,7 @@ usage: run_tests.py --build FOLDER [--slow]
 import argparse
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -36,11 +37,16 @@ class Counts:
 
 def run(command: list[str], seconds: int, environment: dict[str, str]) -> int:
     print("+", " ".join(command), flush=True)
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
-        return subprocess.run(command, cwd=ROOT, env=environment, timeout=seconds, stdin=subprocess.DEVNULL).returncode
+        return process.wait(seconds)
     except subprocess.TimeoutExpired:
         print(f"run_tests: stopped after {seconds} s: {command[0]}", file=sys.stderr)
         return 124
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def main() -> int:

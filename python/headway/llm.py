@@ -16,7 +16,7 @@ from headway import _C
 from headway._launch import StartedRanks
 from headway._session import Session, resolve_launch
 from headway.distributed import DEFAULT_TIMEOUT, GroupCoordinator
-from headway.errors import ArgumentError, Error
+from headway.errors import ArgumentError, CommunicationError, Error
 from headway.outputs import CompletionOutput, Logprob, RequestOutput, TokenLogprobs
 from headway.sampling_params import SamplingParams
 
@@ -91,7 +91,12 @@ class LLM:
     @property
     def max_model_len(self) -> int:
         """The longest sequence, prompt and new tokens."""
-        return self._job.session.engine.max_model_len
+        return self._open_job().session.engine.max_model_len
+
+    def _open_job(self) -> "_Job":
+        if self._job.closed:
+            raise Error("this LLM is closed")
+        return self._job
 
     def generate(self, prompts: Prompt | Sequence[Prompt],
                  sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
@@ -109,10 +114,12 @@ class LLM:
             ArgumentError: a prompt that is empty, too long or has unknown ids, or parameters that do not fit it.
                 Nothing has been generated then.
             CommunicationError: a rank is gone.
+            Error: this object is closed.
         """
+        job = self._open_job()
         if not self._shared:
             return self._generate(prompts, sampling_params, use_tqdm)
-        return self._job.on_all_ranks(lambda: self._generate(prompts, sampling_params, use_tqdm))
+        return job.on_all_ranks(lambda: self._generate(prompts, sampling_params, use_tqdm))
 
     def _generate(self, prompts: Prompt | Sequence[Prompt],
                   sampling_params: SamplingParams | Sequence[SamplingParams] | None,
@@ -141,7 +148,8 @@ class LLM:
         text = prompt if isinstance(prompt, str) else None
         outputs = [CompletionOutput(index, logprobs=None if params.logprobs is None else [])
                    for index in range(params.n)]
-        return request, RequestOutput(str(request), text, ids, outputs)
+        prompt_logprobs: list[TokenLogprobs | None] | None = None if params.prompt_logprobs is None else [None]
+        return request, RequestOutput(str(request), text, ids, outputs, prompt_logprobs)
 
     def _encode(self, prompt: Prompt) -> list[int]:
         if isinstance(prompt, str):
@@ -168,7 +176,7 @@ class LLM:
         completion.token_ids += news.token_ids
         if completion.logprobs is not None:
             completion.logprobs += map(self._logprobs, news.logprobs)
-        if news.prompt_logprobs and output.prompt_logprobs is None:
+        if news.prompt_logprobs and output.prompt_logprobs == [None]:
             output.prompt_logprobs = [None, *map(self._logprobs, news.prompt_logprobs)]
         if news.finish_reason is not None:
             completion.finish_reason, completion.error = news.finish_reason, news.error
@@ -182,6 +190,8 @@ class LLM:
 
 class _Job:
     """This rank's session and the ranks that it has started."""
+
+    closed = False
 
     def __init__(self, launch: _C.LaunchEnvironment, ranks_to_start: int, options: dict[str, Any],
                  tokenizer: _C.Tokenizer | None) -> None:
@@ -218,18 +228,27 @@ class _Job:
                 engine.follow()
             outcome = world.broadcast_object(src=0)
         else:
+            failure: BaseException | None = None
             try:
                 outcome = work()
-            except ArgumentError as error:
-                outcome = error
+            except CommunicationError:  # the others see it for themselves
+                raise
+            except BaseException as error:
+                failure = error
+                outcome = error if isinstance(error, Error) else Error(f"rank 0: {type(error).__name__}: {error}")
             engine.release()
             world.broadcast_object(outcome, src=0)
+            if failure is not None:
+                raise failure
         if isinstance(outcome, Error):
             raise outcome
         return outcome
 
     def close(self) -> None:
+        if self.session.engine.is_driver():
+            self.session.engine.stop()  # whoever still holds on to the engine, a traceback for instance
         del self.generator, self.session
+        self.closed = True
         if self._ranks is not None:
             self._ranks.close()
 

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from headway import _C
+from headway.errors import ArgumentError
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -12,7 +13,7 @@ class SamplingParams:
     min_p, top_p.
 
     Raises:
-        ArgumentError: a value is out of its range; the text names it.
+        ArgumentError: a value is out of its range or of another type; the text names it.
     """
 
     n: int = 1
@@ -34,7 +35,7 @@ class SamplingParams:
     logit_bias: Mapping[int, float] | None = None
     """Token id -> what is added to its logit, in [-100, 100]."""
     seed: int | None = None
-    """Makes sampling repeatable, whatever else is in the batch."""
+    """Makes sampling repeatable, whatever else is in the batch; -1 is None."""
     max_tokens: int = 16
     """New tokens at most."""
     min_tokens: int = 0
@@ -62,8 +63,12 @@ class SamplingParams:
         native = _C.TextParams()
         for field in dataclasses.fields(self):
             holder = native if hasattr(native, field.name) else native.sampling
-            setattr(holder, field.name, self._native_value(field.name))
-        if self.seed is None:
+            try:
+                setattr(holder, field.name, self._native_value(field.name))
+            except (TypeError, ValueError):
+                raise ArgumentError(
+                    f"{field.name} is {getattr(self, field.name)!r}; it must be {_name_of(field.type)}") from None
+        if self.seed is None or self.seed == -1:
             setattr(native.sampling, "seed", seed)
         native.validate()
         return native
@@ -74,4 +79,10 @@ class SamplingParams:
             return [value] if isinstance(value, str) else list(value or ())
         if name == "stop_token_ids":
             return list(value or ())
+        if name == "seed" and value == -1:
+            return None
         return dict(value or {}) if name == "logit_bias" else value
+
+
+def _name_of(kind: object) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind)

@@ -33,6 +33,13 @@ struct Files {
   std::optional<BatchOutput> output;
 };
 
+void check_two_files(const std::filesystem::path& input, const std::filesystem::path& output) {
+  std::error_code none;  // what cannot be read is refused when it is opened
+  if (std::filesystem::equivalent(input, output, none)) {
+    throw UsageError(fmt::format("--input and --output are both {}", input.string()));
+  }
+}
+
 void check_same_batch(const BatchInput& input, const BatchOutput& output) {
   size_t found = 0;
   for (const BatchEntry& entry : input.entries()) found += output.done().contains(entry.custom_id);
@@ -45,6 +52,7 @@ void check_same_batch(const BatchInput& input, const BatchOutput& output) {
 int64_t open_files(const BatchOptions& options, const ModelPlan& plan, const GroupCoordinator& world, Files& files) {
   return decide_on_first_rank(world, [&] {
     files.served = read_served_model(plan, options.serving);
+    check_two_files(options.input, options.output);
     files.input.emplace(options.input);
     files.output.emplace(options.output);
     check_same_batch(*files.input, *files.output);

@@ -13,9 +13,13 @@ bool FiniteWatch::asked_for() {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-FiniteWatch::FiniteWatch(CausalLM& model) {
+FiniteWatch::FiniteWatch(CausalLM& model) : model_(model) {
   model.observe_residual(
       [this](ResidualPoint point, int64_t layer, const at::Tensor& stream) { look(point, layer, stream); });
+}
+
+FiniteWatch::~FiniteWatch() {
+  model_.observe_residual({});
 }
 
 void FiniteWatch::look(ResidualPoint point, int64_t layer, const at::Tensor& stream) {
@@ -29,7 +33,8 @@ void FiniteWatch::look(ResidualPoint point, int64_t layer, const at::Tensor& str
 
 std::string FiniteWatch::verdict(int64_t row) const {
   const auto index = static_cast<size_t>(row);
-  if (index >= first_bad_.size() || !first_bad_[index]) return "; all values before the LM head are finite";
+  if (index >= first_bad_.size()) return "";  // another observer of the model took this one's place
+  if (!first_bad_[index]) return "; all values before the LM head are finite";
   const auto& [point, layer] = *first_bad_[index];
   if (point == ResidualPoint::embedding) return "; the first come from the embedding";
   return fmt::format("; the first come from the {} of layer {}",

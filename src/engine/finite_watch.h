@@ -17,8 +17,11 @@ class FiniteWatch {
  public:
   static bool asked_for();
 
-  /// Observes `model` from now on; must outlive its last forward.
+  /// Observes `model`, which must outlive the watch.
   explicit FiniteWatch(CausalLM& model);
+  ~FiniteWatch();
+  FiniteWatch(const FiniteWatch&) = delete;
+  FiniteWatch& operator=(const FiniteWatch&) = delete;
 
   void begin_step() { first_bad_.clear(); }
 
@@ -33,6 +36,7 @@ class FiniteWatch {
   };
   void look(ResidualPoint point, int64_t layer, const at::Tensor& stream);
 
+  CausalLM& model_;
   std::vector<std::optional<Place>> first_bad_;  ///< by row
 };
 

@@ -21,10 +21,10 @@ std::string read_part(const Json& part, const std::string& where) {
     throw ApiError(400, "unsupported_content", fmt::format("{} has type \"{}\"; only text is served", where, type),
                    where);
   }
-  std::string text = reader.require("text").is_string() ? *reader.string("text") : "";
-  reader.string("text");  // refuses what is no string
+  reader.require("text");
+  const auto text = reader.string("text");  // refuses what is no string
   reader.refuse_others();
-  return text;
+  return *text;
 }
 
 std::string read_content(const Json& content, const std::string& where) {
@@ -45,6 +45,7 @@ ChatMessage read_message(const Json& message, const std::string& where) {
                                                        where, result.role));
   }
   reader.refuse_others();
+  if (result.role == "developer") result.role = "system";  // its newer name, which templates leave out silently
   return result;
 }
 

@@ -155,7 +155,7 @@ def test_resumes_without_repeating_or_losing_a_line(tmp_path):
     before = results.read_bytes()
     kept = before[:before.rindex(b"\n") + 1]
     assert 3 <= kept.count(b"\n") < 60
-    results.write_bytes(kept + b'{"id": "batch_req_60", "custom_id": "r59", "resp')  # a line that was cut
+    results.write_bytes(kept + b'{"custom_id":"r59","error":null,"id":"batch_req_60","resp')  # a line that was cut
     done = run(source, results)
     assert done.returncode == 0, done.stderr
     assert f"{kept.count(10)} found in the output" in done.stderr
@@ -182,11 +182,28 @@ def test_a_file_whose_results_could_not_be_told_apart_is_refused(tmp_path, text,
 
 def test_an_output_of_another_batch_is_refused(tmp_path):
     source = write_lines(tmp_path / "in.jsonl", [request("a", {"prompt": "x"})])
-    other = write_lines(tmp_path / "other.jsonl", [{"custom_id": "b"}])
+    other = write_lines(tmp_path / "other.jsonl", [{"custom_id": "b", "response": {}}])
     done = run(source, other)
     assert done.returncode == 2 and "requests that --input lacks" in done.stderr
-    text = tmp_path / "notes.txt"
-    text.write_text("not JSON\n")
-    done = run(source, text)
+
+
+@pytest.mark.parametrize("text", ["not JSON\n", "not JSON", '{"precious": 1}', '{"custom_id": "a"}\n', '{"custom_i'])
+def test_a_file_that_is_no_output_is_refused_and_kept(tmp_path, text):
+    source = write_lines(tmp_path / "in.jsonl", [request("a", {"prompt": "x"})])
+    other = tmp_path / "notes.txt"
+    other.write_text(text)
+    done = run(source, other)
     assert done.returncode == 2 and "not a result of a batch" in done.stderr
-    assert text.read_text() == "not JSON\n"
+    assert other.read_text() == text
+
+
+def test_the_input_is_no_output(tmp_path):
+    source = write_lines(tmp_path / "in.jsonl", [request("a", {"prompt": "x"})])
+    source.write_bytes(source.read_bytes().rstrip())
+    before = source.read_bytes()
+    linked = tmp_path / "linked.jsonl"
+    linked.hardlink_to(source)
+    for output in (source, linked):
+        done = run(source, output)
+        assert done.returncode == 2 and "are both" in done.stderr
+        assert source.read_bytes() == before

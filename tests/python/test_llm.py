@@ -132,11 +132,52 @@ def test_stop_tokens_and_errors_by_name(llm):
 
 @pytest.mark.parametrize("options, named", [
     ({"temperature": -1}, "temperature is -1"), ({"top_k": -2}, "top_k is -2"), ({"max_tokens": 0}, "max_tokens is 0"),
-    ({"n": 0}, "n is 0"), ({"logprobs": 21}, "logprobs is 21"),
+    ({"n": 0}, "n is 0"), ({"logprobs": 21}, "logprobs is 21"), ({"temperature": "hot"}, "temperature is 'hot'"),
+    ({"max_tokens": None}, "max_tokens is None; it must be int"), ({"stop_token_ids": [2**40]}, "stop_token_ids is"),
+    ({"logit_bias": {"5": 1.0}}, "logit_bias is"), ({"stop_token_ids": 5}, "stop_token_ids is 5"),
 ])
 def test_parameters_out_of_range_are_refused(options, named):
     with pytest.raises(headway.ArgumentError, match=named):
         SamplingParams(**options)
+
+
+def test_seed_minus_one_is_none(llm):
+    assert SamplingParams(seed=-1).to_native(7).sampling.seed == 7
+
+
+def test_prompt_logprobs_of_one_token(llm):
+    output = llm.generate([[5]], SamplingParams(max_tokens=1, prompt_logprobs=1), use_tqdm=False)[0]
+    assert output.prompt_logprobs == [None]
+
+
+def test_a_closed_object_says_so(tiny):
+    model = LLM(tiny, max_model_len=512)
+    model.close()
+    with pytest.raises(headway.Error, match="closed"):
+        model.generate([[5]])
+    with pytest.raises(headway.Error, match="closed"):
+        _ = model.max_model_len
+
+
+RELAY = '''
+import json, sys, headway
+llm = headway.LLM(sys.argv[1], max_model_len=512)
+params = headway.SamplingParams(temperature=0, max_tokens=4)
+for prompts in ([[5]], 5, [[6]]):
+    try:
+        print(json.dumps([o.outputs[0].token_ids for o in llm.generate(prompts, params, use_tqdm=False)]), flush=True)
+    except Exception as error:
+        print(type(error).__name__, flush=True)
+'''
+
+
+def test_a_mistake_on_rank_0_reaches_the_other_ranks_in_its_place(root, tiny, llm):
+    done = subprocess.run([*MPIRUN, "-np", "2", sys.executable, "-c", RELAY, str(tiny)], env=environment(root),
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    params = SamplingParams(temperature=0, max_tokens=4)
+    first, last = (json.dumps(ids_of(llm.generate([[token]], params, use_tqdm=False))) for token in (5, 6))
+    assert sorted(done.stdout.splitlines()) == sorted([first, first, last, last, "TypeError", "Error"]), done.stderr
 
 
 def test_unknown_parameters_are_refused():
@@ -216,10 +257,10 @@ def test_a_rank_that_dies_is_an_exception(endless):
 
 def test_ctrl_c_leaves_the_object_usable(llm):
     before = ids_of(llm.generate([[5]], GREEDY, use_tqdm=False))
-    signal.setitimer(signal.ITIMER_REAL, 0.3)
     previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
             while True:
                 llm.generate([[5], [6]], SamplingParams(temperature=0, ignore_eos=True, max_tokens=500), use_tqdm=False)
     finally:

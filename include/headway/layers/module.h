@@ -78,9 +78,9 @@ class Module {
 void allocate_parameters(Module& module, c10::ScalarType dtype, c10::Device device = c10::kCPU);
 
 /// Turns the filled matrices of the tree into int8 where they allow it, in an arena of their own that the other
-/// parameters move to as well: row r becomes round(row / s) with s = largest |value| of the whole row / 127, so that the
-/// same row has the same scale and the same values however it is cut over ranks. Every rank of the model calls it. On
-/// the CPU only: throws ConfigError elsewhere.
+/// parameters move to as well: row r becomes round(row / s) with s = largest |value| of the whole row / 127, so that
+/// the same row has the same scale and the same values however it is cut over ranks. Every rank of the model calls it.
+/// On the CPU only: throws ConfigError elsewhere.
 void quantize_to_int8(Module& module);
 
 /// Bytes of all allotted parameters of the tree, shared ones counted once.

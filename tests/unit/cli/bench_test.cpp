@@ -147,7 +147,8 @@ TEST(Trace, RecordsScopesWhileSomeoneListens) {
 
 TEST(LinearReach, CountsOperationsAndLeavesTheHandoverAlone) {
   const kernels::LinearHandover before = kernels::linear_handover();
-  const kernels::LinearReach reach({{at::ones({6, 32}), {}, 5}, {at::ones({7, 64}), {}, 3}, {at::ones({6, 32}), {}, 5}});
+  const kernels::LinearReach reach(
+      {{at::ones({6, 32}), {}, 5}, {at::ones({7, 64}), {}, 3}, {at::ones({6, 32}), {}, 5}});
   EXPECT_EQ(reach.operations(), 2.0 * (2 * 5 * 6 * 32 + 3 * 7 * 64));
   EXPECT_GT(reach.measure(), 0);
   EXPECT_EQ(kernels::linear_handover(), before);
