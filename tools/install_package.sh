@@ -21,7 +21,8 @@ text="The three primary colours are"
 venv/bin/headway --version
 for file in _C.pyi py.typed; do test -f "$site/headway/$file"; done
 command=$(timeout 120 venv/bin/headway generate --model "$model" --tp 2 --max-tokens 16 --prompt "$text" </dev/null)
-script=$(timeout 120 venv/bin/python "$OLDPWD/examples/python/generate.py" "$model" 2 </dev/null | head -n 1)
+script=$(timeout 120 venv/bin/python "$OLDPWD/examples/python/generate.py" "$model" 2 </dev/null)
+script=${script%%$'\n'*}  # its first line
 echo "$script"
 if [ "$script" != "$text|$command| (length)" ]; then
   echo "install_package: the command says otherwise: $command" >&2
