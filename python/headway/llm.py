@@ -245,8 +245,9 @@ class _Job:
         return outcome
 
     def close(self) -> None:
-        if self.session.engine.is_driver():
-            self.session.engine.stop()  # whoever still holds on to the engine, a traceback for instance
+        if self._ranks is not None:
+            with contextlib.suppress(Error):  # a rank may be gone; those that are left are ended below
+                self.session.engine.stop()  # whoever still holds on to the engine, a traceback for instance
         del self.generator, self.session
         self.closed = True
         if self._ranks is not None:

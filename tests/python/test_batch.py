@@ -187,7 +187,7 @@ def test_an_output_of_another_batch_is_refused(tmp_path):
     assert done.returncode == 2 and "requests that --input lacks" in done.stderr
 
 
-@pytest.mark.parametrize("text", ["not JSON\n", "not JSON", '{"precious": 1}', '{"custom_id": "a"}\n', '{"custom_i'])
+@pytest.mark.parametrize("text", ["not JSON\n", "not JSON", '{"precious": 1}', '{"custom_id": "a"}\n'])
 def test_a_file_that_is_no_output_is_refused_and_kept(tmp_path, text):
     source = write_lines(tmp_path / "in.jsonl", [request("a", {"prompt": "x"})])
     other = tmp_path / "notes.txt"
