@@ -23,15 +23,18 @@ PROMPTS = ["The three primary colours are", [504, 1296, 3003], "Water boils at a
 LIMIT = 60
 
 SCRIPT = """
-import json, sys, headway
+import json, os, sys, headway
+def say(text):
+    os.write(1, (text + "\\n").encode())  # in one piece, which a launcher does not mix with another rank's
+
 with headway.LLM(sys.argv[1], **json.loads(sys.argv[2])) as llm:
-    print("ready", flush=True)
+    say("ready")
     try:
         params = headway.SamplingParams(temperature=0, ignore_eos=True, max_tokens=int(sys.argv[3]))
         for output in llm.generate([[5, 17, 301, 44], [7]], params, use_tqdm=False):
-            print(json.dumps(output.outputs[0].token_ids))
+            say(json.dumps(output.outputs[0].token_ids))
     except headway.Error as error:
-        print(type(error).__name__, error)
+        say(f"{type(error).__name__} {error}")
 """
 
 
@@ -160,14 +163,17 @@ def test_a_closed_object_says_so(tiny):
 
 
 RELAY = '''
-import json, sys, headway
+import json, os, sys, headway
+def say(text):
+    os.write(1, (text + "\\n").encode())  # in one piece, which a launcher does not mix with another rank's
+
 llm = headway.LLM(sys.argv[1], max_model_len=512)
 params = headway.SamplingParams(temperature=0, max_tokens=4)
 for prompts in ([[5]], 5, [[6]]):
     try:
-        print(json.dumps([o.outputs[0].token_ids for o in llm.generate(prompts, params, use_tqdm=False)]), flush=True)
+        say(json.dumps([o.outputs[0].token_ids for o in llm.generate(prompts, params, use_tqdm=False)]))
     except Exception as error:
-        print(type(error).__name__, flush=True)
+        say(type(error).__name__)
 '''
 
 
