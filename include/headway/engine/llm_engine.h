@@ -13,6 +13,7 @@
 
 namespace headway {
 
+/// Sizes of an engine. LLMEngine checks them against the model and the memory.
 struct EngineOptions {
   std::optional<int64_t> max_model_len;  ///< tokens of a sequence, prompt and new ones; absent: what the model allows
   std::optional<int64_t> kv_blocks;      ///< absent: as many as max_num_seqs need or half of the free memory holds

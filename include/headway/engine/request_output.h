@@ -17,6 +17,7 @@ enum class FinishReason { stop, length, error };
 /// "stop", "length", "error".
 std::string_view name_of(FinishReason reason);
 
+/// How likely the model found one token at one place.
 struct TokenLogprob {
   int32_t token = 0;
   double logprob = 0;  ///< natural logarithm

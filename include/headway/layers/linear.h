@@ -30,6 +30,7 @@ class Linear : public Module {
   virtual LinearOutput forward(const at::Tensor& input) const = 0;
 };
 
+/// The bias of a ReplicatedLinear.
 struct ReplicatedOptions {
   bool bias = true;
   bool skip_bias_add = false;  ///< leave the bias to the caller
@@ -48,6 +49,7 @@ class ReplicatedLinear : public Linear {
   std::shared_ptr<Parameter> bias_;
 };
 
+/// The bias of a column-parallel linear, as in ReplicatedOptions, and what it returns.
 struct ColumnOptions {
   bool bias = true;
   bool skip_bias_add = false;
@@ -97,6 +99,7 @@ class MergedColumnParallelLinear : public ColumnParallelLinear {
                              ColumnOptions options = {});
 };
 
+/// Sizes of the query, key and value projections of one attention block, over all ranks.
 struct QKVShape {
   int64_t hidden_size = 0;
   int64_t head_dim = 0;
@@ -117,12 +120,14 @@ class QKVParallelLinear : public ColumnParallelLinear {
   HeadPartition heads_;
 };
 
+/// Sizes of a row-parallel weight, over all ranks.
 struct RowShape {
   int64_t in_features = 0;
   int64_t out_features = 0;
   int64_t total_q_heads = 0;  ///< if set, the input is cut in whole heads as HeadPartition does, else as DimPartition
 };
 
+/// The bias of a row-parallel linear, as in ReplicatedOptions, and what it takes and returns.
 struct RowOptions {
   bool bias = true;
   bool skip_bias_add = false;

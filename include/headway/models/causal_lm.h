@@ -94,6 +94,7 @@ enum class Quantization { none, int8 };
 /// "none", "int8". Throws ConfigError for another name.
 Quantization quantization_from_name(const std::string& name);
 
+/// What weights are loaded as, and where to.
 struct LoadOptions {
   std::optional<DType> dtype;  ///< absent: the config's, else that of the stored tensors
   c10::Device device = c10::kCPU;

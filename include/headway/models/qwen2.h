@@ -56,6 +56,7 @@ class Qwen2MLP : public Module {
   std::shared_ptr<Linear> down_proj_;
 };
 
+/// One block: norm, attention, norm, MLP, with the residual stream beside them.
 class Qwen2DecoderLayer : public Module {
  public:
   Qwen2DecoderLayer(const ModelConfig& config, int64_t layer, const ParallelState& state, bool replicas_own_sequences);
@@ -93,6 +94,7 @@ class Qwen2Model : public Module {
   std::shared_ptr<RMSNorm> norm_;
 };
 
+/// Qwen2 and Qwen2.5 as Hugging Face names them: decoder blocks and an LM head, which may share the embedding's weight.
 class Qwen2ForCausalLM : public CausalLM {
  public:
   Qwen2ForCausalLM(const ModelConfig& config, const ParallelConfig& parallel, const ParallelState& state);

@@ -12,6 +12,7 @@ namespace headway {
 
 class GroupCoordinator;
 
+/// How the members of a message queue find and wait for each other.
 struct MessageQueueOptions {
   std::chrono::milliseconds timeout{60000};  ///< limit of connecting, and of a reader that takes no messages
   std::string interface;                     ///< network interface towards other hosts; empty: any that works

@@ -13,6 +13,7 @@ namespace headway {
 
 enum class Device { cpu, cuda };
 
+/// How the ranks of a job communicate, and how long they wait for each other.
 struct DistributedOptions {
   Device device = Device::cpu;
   std::string backend = "auto";              ///< "auto" (shared memory or gloo on cpu, nccl on cuda), "gloo", "nccl"

@@ -16,7 +16,7 @@ namespace headway {
 ///   memory      the most KV tokens in the ranks' memory; where that is not given, the least memory of the fullest
 ///               rank with all sequences cached
 enum class Objective { latency, throughput, memory };
-std::string_view name_of(Objective objective);
+std::string_view name_of(Objective objective);         ///< "latency", "throughput", "memory"
 Objective objective_from_name(std::string_view name);  ///< throws ConfigError naming the legal values
 
 /// What the ranks will be asked to do.
@@ -39,9 +39,11 @@ struct Candidate {
   bool fits = true;                  ///< false if memory is given and too small for parameters and one context
 };
 
+/// Predicts the figures of one layout. Without `memory` everything fits.
 Candidate assess(Plan plan, const MachineFigures& figures, const Workload& workload,
                  const std::optional<RankMemory>& memory);
 
+/// What to search layouts for. Groups and modes that are set are kept; the others are tried.
 struct SearchOptions {
   int64_t world = 1;
   Objective objective = Objective::latency;

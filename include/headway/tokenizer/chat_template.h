@@ -10,6 +10,7 @@
 
 namespace headway {
 
+/// One message of a conversation; roles are those that the template knows, such as "system", "user", "assistant".
 struct ChatMessage {
   std::string role;
   std::string content;
