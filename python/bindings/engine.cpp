@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bindings.h"
@@ -16,6 +17,7 @@
 #include "headway/engine/llm_engine.h"
 #include "headway/engine/text_generator.h"
 #include "headway/models/causal_lm.h"
+#include "headway/tokenizer/chat_template.h"
 #include "headway/tokenizer/tokenizer.h"
 
 namespace headway {
@@ -31,8 +33,10 @@ std::optional<DType> dtype_named(const std::string& name) {
 }
 
 ParallelConfig resolve(const ModelConfig& model, int64_t world, std::optional<int64_t> tp,
-                       std::optional<int64_t> attn_tp) {
-  return resolve_parallel_config(model, world, tp, attn_tp);
+                       std::optional<int64_t> attn_tp, const std::string& embedding_group,
+                       const std::string& lm_head_group, const std::string& attn_replicas) {
+  return resolve_parallel_config(model, world, tp, attn_tp, vocab_group_from_name(embedding_group),
+                                 vocab_group_from_name(lm_head_group), attn_replicas_from_name(attn_replicas));
 }
 
 /// Tells Python how far loading is, and lets Ctrl-C end it.
@@ -46,8 +50,11 @@ LoadProgress with_gil(const Progress& progress) {
 
 std::shared_ptr<CausalLM> load(const std::filesystem::path& folder, const ModelConfig& config,
                                const ParallelConfig& parallel, const ParallelState& state, const std::string& dtype,
-                               const Progress& progress) {
-  const LoadOptions options{.dtype = dtype_named(dtype), .device = state.device(), .progress = with_gil(progress)};
+                               const std::string& quantization, const Progress& progress) {
+  const LoadOptions options{.dtype = dtype_named(dtype),
+                            .device = state.device(),
+                            .quantization = quantization_from_name(quantization),
+                            .progress = with_gil(progress)};
   return load_model(folder, config, parallel, state, options).model;
 }
 
@@ -62,6 +69,13 @@ void bind_config(py::module_& module) {
   module.def("resolve_parallel_config", resolve);
 }
 
+std::vector<int32_t> encode_conversation(const ChatTemplate& chat_template, const Tokenizer& tokenizer,
+                                         const std::vector<std::pair<std::string, std::string>>& messages) {
+  std::vector<ChatMessage> conversation;
+  for (const auto& [role, content] : messages) conversation.push_back({role, content});
+  return encode_chat(tokenizer, chat_template, conversation);
+}
+
 void bind_tokenizer(py::module_& module) {
   py::class_<Tokenizer>(module, "Tokenizer")
       .def_static("from_pretrained", &Tokenizer::from_pretrained, ReleaseGil())
@@ -70,6 +84,9 @@ void bind_tokenizer(py::module_& module) {
           ReleaseGil())
       .def("decode", &Tokenizer::decode, py::arg("ids"), py::arg("skip_special") = true, ReleaseGil())
       .def_property_readonly("eos_token_id", &Tokenizer::eos_token_id);
+  py::class_<ChatTemplate>(module, "ChatTemplate")
+      .def_static("from_pretrained", &ChatTemplate::from_pretrained, ReleaseGil())
+      .def("encode", encode_conversation, ReleaseGil());
 }
 
 using Logprob = std::tuple<int32_t, double, int64_t>;  // token, logprob, rank

@@ -19,7 +19,8 @@ class Session:
     """
 
     def __init__(self, launch: _C.LaunchEnvironment, *, model: str, tensor_parallel_size: int | None,
-                 attention_tensor_parallel_size: int | None, dtype: str, device: str, max_model_len: int | None,
+                 attention_tensor_parallel_size: int | None, embedding_group: str, lm_head_group: str,
+                 attention_replicas: str, dtype: str, quantization: str, device: str, max_model_len: int | None,
                  max_num_seqs: int, max_num_batched_tokens: int, kv_blocks: int | None,
                  eos_token_ids: list[int], enable_prefix_caching: bool, threads: int | None, timeout: float,
                  met: Callable[[], None] = lambda: None, progress: Callable[[int, int], None] | None = None) -> None:
@@ -29,15 +30,17 @@ class Session:
             _C.set_num_threads(threads)
         self.config = _C.ModelConfig.from_pretrained(model)
         parallel = _C.resolve_parallel_config(self.config, launch.world_size, tensor_parallel_size,
-                                              attention_tensor_parallel_size)
+                                              attention_tensor_parallel_size, embedding_group, lm_head_group,
+                                              attention_replicas)
         max_num_batched_tokens = max(max_num_batched_tokens, max_num_seqs)
-        settings = {"digest of config.json": _digest(model), "dtype": dtype, "max_model_len": max_model_len,
-                    "max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_batched_tokens,
-                    "kv_blocks": kv_blocks}
+        settings = {"digest of config.json": _digest(model), "embedding_group": embedding_group,
+                    "lm_head_group": lm_head_group, "attention_replicas": attention_replicas, "dtype": dtype,
+                    "quantization": quantization, "max_model_len": max_model_len, "max_num_seqs": max_num_seqs,
+                    "max_num_batched_tokens": max_num_batched_tokens, "kv_blocks": kv_blocks}
         self.state = _C.ParallelState.create(launch, parallel.tp, parallel.attn_tp, device, timeout,
                                              "".join(f"{name}={value}\n" for name, value in settings.items()))
         met()
-        self.model = _C.load_model(model, self.config, parallel, self.state, dtype, progress)
+        self.model = _C.load_model(model, self.config, parallel, self.state, dtype, quantization, progress)
         self.engine = _C.LLMEngine(self.model, self.state, max_model_len, kv_blocks, max_num_seqs,
                                    max_num_batched_tokens, eos_token_ids, enable_prefix_caching)
 

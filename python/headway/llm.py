@@ -1,6 +1,7 @@
 """Offline generation, with vLLM's names."""
 
 import contextlib
+import functools
 import pathlib
 import random
 import signal
@@ -13,6 +14,7 @@ import torch
 from tqdm.auto import tqdm
 
 from headway import _C
+from headway._chat import Conversation, ConversationEncoder
 from headway._launch import StartedRanks
 from headway._session import Session, resolve_launch
 from headway.distributed import DEFAULT_TIMEOUT, GroupCoordinator
@@ -40,7 +42,13 @@ class LLM:
         model: folder with `config.json`, `tokenizer.json` and safetensors files.
         tensor_parallel_size: ranks; default: those of the launcher, else 1.
         attention_tensor_parallel_size: ranks of the attention group; default: the largest legal size.
+        embedding_group: group that shards the embedding: `tp`, `lm_head_tp`, or `none`.
+        lm_head_group: the same for the LM head.
+        attention_replicas: what the copies of attention in a TP group do: `replicate`, which compute the same tokens,
+            or `dp`, which own different sequences.
         dtype: `auto` (the checkpoint's), `float32`, `bfloat16`, `float16`, or torch's.
+        quantization: None, or `int8`: holds linears, embedding and LM head in int8 with a scale for each row, on the
+            CPU.
         max_model_len: tokens of a sequence, prompt and new ones; default: what the model allows.
         seed: makes the sampling of requests without a seed of their own repeatable.
         device: `cpu`, `cuda`, or `auto`: cuda where there is one.
@@ -58,19 +66,22 @@ class LLM:
     """
 
     def __init__(self, model: str | pathlib.Path, *, tensor_parallel_size: int | None = None,
-                 attention_tensor_parallel_size: int | None = None, dtype: str | torch.dtype = "auto",
-                 max_model_len: int | None = None, seed: int | None = None, device: str = "auto",
-                 max_num_seqs: int = 64, max_num_batched_tokens: int = 1024, kv_blocks: int | None = None,
-                 enable_prefix_caching: bool = True, threads: int | None = None,
+                 attention_tensor_parallel_size: int | None = None, embedding_group: str = "tp",
+                 lm_head_group: str = "tp", attention_replicas: str = "replicate", dtype: str | torch.dtype = "auto",
+                 quantization: str | None = None, max_model_len: int | None = None, seed: int | None = None,
+                 device: str = "auto", max_num_seqs: int = 64, max_num_batched_tokens: int = 1024,
+                 kv_blocks: int | None = None, enable_prefix_caching: bool = True, threads: int | None = None,
                  timeout: float = DEFAULT_TIMEOUT) -> None:
         folder = pathlib.Path(model)
+        self._folder = folder
         self.tokenizer = _find_tokenizer(folder)
         self._seeds = None if seed is None else random.Random(seed)
         options: dict[str, Any] = {
             "model": str(folder), "tensor_parallel_size": tensor_parallel_size,
-            "attention_tensor_parallel_size": attention_tensor_parallel_size, "dtype": str(dtype), "device": device,
-            "max_model_len": max_model_len, "max_num_seqs": max_num_seqs,
-            "max_num_batched_tokens": max_num_batched_tokens, "kv_blocks": kv_blocks,
+            "attention_tensor_parallel_size": attention_tensor_parallel_size, "embedding_group": embedding_group,
+            "lm_head_group": lm_head_group, "attention_replicas": attention_replicas, "dtype": str(dtype),
+            "quantization": quantization or "none", "device": device, "max_model_len": max_model_len,
+            "max_num_seqs": max_num_seqs, "max_num_batched_tokens": max_num_batched_tokens, "kv_blocks": kv_blocks,
             "eos_token_ids": _eos_token_ids(self.tokenizer), "enable_prefix_caching": enable_prefix_caching,
             "threads": threads, "timeout": timeout}
         launch, ranks_to_start = resolve_launch(tensor_parallel_size)
@@ -116,10 +127,32 @@ class LLM:
             CommunicationError: a rank is gone.
             Error: this object is closed.
         """
+        return self._on_all_ranks(lambda: self._generate(prompts, sampling_params, use_tqdm))
+
+    def chat(self, messages: Conversation | Sequence[Conversation],
+             sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+             use_tqdm: bool = True) -> list[RequestOutput]:
+        """Answers conversations, put into the model's own chat template; otherwise as `generate`.
+
+        Args:
+            messages: a conversation, or a list of them. A conversation is a list of `{"role": ..., "content": ...}`;
+                a content is a text or a list of `{"type": "text", "text": ...}`. Control tokens in it are plain text.
+            sampling_params: for all conversations, or one for each.
+            use_tqdm: whether to show a progress bar.
+
+        Raises:
+            ArgumentError: as `generate`; or the model has no chat template; or a message is malformed.
+        """
+        return self._on_all_ranks(lambda: self._generate(self._conversations.encode(messages), sampling_params,
+                                                         use_tqdm))
+
+    @functools.cached_property
+    def _conversations(self) -> ConversationEncoder:
+        return ConversationEncoder(self._folder, self.tokenizer)
+
+    def _on_all_ranks(self, work: Callable[[], list[RequestOutput]]) -> list[RequestOutput]:
         job = self._open_job()
-        if not self._shared:
-            return self._generate(prompts, sampling_params, use_tqdm)
-        return job.on_all_ranks(lambda: self._generate(prompts, sampling_params, use_tqdm))
+        return job.on_all_ranks(work) if self._shared else work()
 
     def _generate(self, prompts: Prompt | Sequence[Prompt],
                   sampling_params: SamplingParams | Sequence[SamplingParams] | None,
@@ -216,7 +249,8 @@ class _Job:
         """Refuses what can be refused before a process is started."""
         config = _C.ModelConfig.from_pretrained(options["model"])
         _C.resolve_parallel_config(config, world_size, options["tensor_parallel_size"],
-                                   options["attention_tensor_parallel_size"])
+                                   options["attention_tensor_parallel_size"], options["embedding_group"],
+                                   options["lm_head_group"], options["attention_replicas"])
 
     def on_all_ranks(self, work: Callable[[], list[RequestOutput]]) -> list[RequestOutput]:
         """Does the work on rank 0 while the others follow; returns its outcome, or raises its error, on all."""
